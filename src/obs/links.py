@@ -1,0 +1,198 @@
+"""The only owner of URL parameters: a `View` is what a link names, and nothing else reads or writes a query string.
+
+Names and meaning are stable (docs/links.md): a link pasted into a ticket works in two years. Fields are added, never renamed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from urllib.parse import quote_plus
+
+from obs.errors import CallError
+from obs.language import LANGUAGES
+from obs.source import About
+from obs.text import Message, Names, say
+from obs.verdict import ROW_IDS
+from obs.window import Window, check, is_relative, parse_time, rfc3339, zone_info
+
+PAGES = ("", "kv", "queue", "first-token", "retries", "memory", "replicas", "data", "timeline", "compare", "incidents")
+
+# Words with a meaning of their own in a link: none of them can be a scope label.
+RESERVED = frozenset(
+    ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view")
+    + ("timezone", "orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
+    + ("embed", "embed_options")  # Streamlit's
+)
+_IGNORED = frozenset(("orgId", "refresh", "theme", "viewPanel", "editPanel"))
+_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # Prometheus' rule for label names
+_BUNDLE = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+_DEFAULT_START, _DEFAULT_END = "now-1h", "now"
+
+
+@dataclass(frozen=True)
+class View:
+    """What a link names. Times as in the link (None: the default); `zone` and `lang` "": the reader's browser's."""
+
+    page: str = ""
+    start: str | None = None
+    end: str | None = None
+    scope: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # label -> wanted values, any of them
+    zone: str = ""
+    lang: str = ""
+    row: str | None = None
+    compare: tuple[str, str] | None = None
+    source: str | None = None  # name of a configured source
+    bundle: str | None = None  # content id of a known bundle
+    kiosk: bool = False
+
+
+def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[Message, ...]]:
+    """The view, and what did not parse: each of these fell back to its default. Of a repeated single value the last counts."""
+    notes: list[Message] = []
+
+    def one(name: str, read: Callable[[str], str]) -> str | None:
+        text = next((value for value in reversed(params.get(name, ())) if value), None)
+        try:
+            return read(text) if text is not None else None
+        except CallError as error:
+            notes.append(say("{name} was ignored: {reason}", name=Names((name,)), reason=error.says))
+            return None
+
+    start, end = one("from", _time), one("to", _time)
+    compare = one("compare_from", _time), one("compare_to", _time)
+    if (compare[0] is None) != (compare[1] is None):
+        notes.append(say("The comparison was left out: it needs both compare_from and compare_to."))
+    view = View(
+        page=page.strip("/"),
+        start=start,
+        end=end,
+        scope=_scope(params, notes),
+        zone=one("tz", _zone) or one("timezone", _zone) or "",
+        lang=one("lang", _lang) or "",
+        row=one("row", _row),
+        compare=(compare[0], compare[1]) if compare[0] is not None and compare[1] is not None else None,
+        source=one("source", _source),
+        bundle=one("bundle", _bundle),
+        kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
+    )
+    if view.source and view.bundle:
+        notes.append(say("The link names both a source and a recording; the recording is shown."))
+        view = replace(view, source=None)
+    return view, tuple(notes)
+
+
+def resolve(view: View, now: float, about: About | None = None, *, browser_zone: str = "UTC") -> Window:
+    """The window that a view means; a CallError where it cannot be judged (`obs.window.check`).
+
+    On a bundle `now` is its end, and without times its own window. Otherwise the default is the last hour. Times are whole
+    seconds, so that a pinned link names exactly this window.
+    """
+    held = Window(about.start, about.end) if about and about.start is not None and about.end is not None else None
+    now = held.end if held else float(int(now))
+    if held and view.start is None and view.end is None:
+        return check(held, now, held)
+    window = check(_window(view.start or _DEFAULT_START, view.end or _DEFAULT_END, now, view.zone or browser_zone), now, held)
+    return replace(window, live=window.live and held is None)
+
+
+def comparison(view: View, now: float, about: About | None = None, *, browser_zone: str = "UTC") -> Window | None:
+    """The window that the view is compared with, None where it names none; limits as for `resolve`."""
+    if view.compare is None:
+        return None
+    return resolve(replace(view, start=view.compare[0], end=view.compare[1]), now, about, browser_zone=browser_zone)
+
+
+def params(view: View) -> list[tuple[str, str]]:
+    """The query parameters of a view, in a fixed order; what is default is left out. `parse` reads them back to the same view."""
+    pairs = [("from", view.start), ("to", view.end)]
+    pairs += [(label, value) for label, values in sorted(view.scope.items()) for value in values]
+    pairs += [("tz", view.zone), ("lang", view.lang), ("row", view.row)]
+    pairs += zip(("compare_from", "compare_to"), view.compare or (), strict=False)
+    pairs += [("source", view.source), ("bundle", view.bundle), ("kiosk", "1" if view.kiosk else None)]
+    return [(name, value) for name, value in pairs if value]
+
+
+def pinned(view: View, window: Window, *, zone: str = "", lang: str = "", compare: Window | None = None) -> View:
+    """The view to share: absolute times, the sharer's zone and language, nothing that depends on who opens it or when.
+
+    `window` and `compare` are the resolved ones; `zone` and `lang` fill what the view leaves to the browser.
+    """
+    return replace(
+        view,
+        start=rfc3339(window.start),
+        end=rfc3339(window.end),
+        zone=view.zone or zone or "UTC",
+        lang=view.lang or lang or "en",
+        compare=(rfc3339(compare.start), rfc3339(compare.end)) if compare else view.compare,
+    )
+
+
+def url(base: str, view: View) -> str:
+    """The address of a view. `base` is where the dashboard is served ("" for a link within it)."""
+    query = "&".join(f"{name}={quote_plus(value, errors='replace')}" for name, value in params(view))
+    return f"{base.rstrip('/')}/{view.page}" + (f"?{query}" if query else "")
+
+
+def is_pinned(view: View) -> bool:
+    """Whether the link means the same whenever it is opened."""
+    times = (view.start, view.end, *(view.compare or ()))
+    return all(time is not None and not is_relative(time) for time in times)
+
+
+def _window(start: str, end: str, now: float, zone: str) -> Window:
+    return Window(parse_time(start, now, zone), parse_time(end, now, zone, end=True), live=end.strip() == "now")
+
+
+def _scope(params: Mapping[str, Sequence[str]], notes: list[Message]) -> dict[str, tuple[str, ...]]:
+    """Every parameter that is no reserved word is a label; Grafana's `var-namespace=` is `namespace=`. Empty values are no filter."""
+    scope: dict[str, list[str]] = {}
+    for name, values in params.items():
+        label = name.removeprefix("var-")
+        if name in _IGNORED:
+            notes.append(say("{name} was ignored: it belongs to Grafana and means nothing here.", name=Names((name,))))
+        elif name in RESERVED or not any(values):
+            continue
+        elif label in RESERVED or label.startswith("__") or not _LABEL.fullmatch(label):
+            notes.append(say("{name} was ignored: it cannot be the name of a label.", name=Names((name,))))
+        else:
+            scope.setdefault(label, []).extend(value for value in values if value)
+    return {label: tuple(dict.fromkeys(values)) for label, values in scope.items()}
+
+
+def _time(text: str) -> str:
+    parse_time(text, now=1e9)
+    return text
+
+
+def _zone(text: str) -> str:
+    if text == "browser":  # Grafana's word for what is the default here
+        return ""
+    return zone_info(text).key
+
+
+def _lang(text: str) -> str:
+    code = re.split("[-_]", text.lower())[0]
+    if code not in LANGUAGES:
+        raise CallError(say("There is no language {text}; there are {known}.", text=Names((text,)), known=Names(LANGUAGES)))
+    return code
+
+
+def _row(text: str) -> str:
+    if text not in ROW_IDS:
+        raise CallError(say("There is no row {text}; there are {known}.", text=Names((text,)), known=Names(ROW_IDS)))
+    return text
+
+
+def _source(text: str) -> str:
+    if not _SOURCE.fullmatch(text):
+        raise CallError(say("{text} cannot be the name of a source.", text=Names((text,))))
+    return text
+
+
+def _bundle(text: str) -> str:
+    if not _BUNDLE.fullmatch(text):
+        raise CallError(say("{text} cannot be the id of a recording.", text=Names((text,))))
+    return text

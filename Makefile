@@ -1,0 +1,50 @@
+# Two commands do everything: `make run` and `make test`. `make` alone says what there is.
+
+PYTHON ?= python3
+PORT ?= 8501
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types needs catalogues constraints clean
+
+help: ## what there is
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+run: .venv/run.stamp ## the dashboard on http://127.0.0.1:8501 (PORT=... for another port)
+	@echo "obs: http://127.0.0.1:$(PORT)"
+	@$(BIN)/streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT) --server.headless true
+
+test: needs lint ## everything that must hold: lint, types, architecture, tests with a real Prometheus and a real browser
+	$(BIN)/pytest
+
+lint: .venv/dev.stamp ## ruff, mypy and import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+needs: ## the programs that the tests start: installs them on Debian and Ubuntu as root, elsewhere says what is missing
+	@tools/needs
+
+catalogues: .venv/dev.stamp ## finds every sentence, updates the catalogues, says what is left to translate
+	$(BIN)/python tools/catalogues.py
+
+constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
+	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new
+	@mv constraints.new constraints.txt
+
+clean: ## removes what the other targets built
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# A changed requirement builds the environment anew, so that nothing stays in it that is no longer asked for.
+.venv/run.stamp: requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "obs needs Python 3.11 or newer, and $(PYTHON) is older or missing; name another: make PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv --clear .venv || { echo "Python cannot build an environment; on Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+.venv/dev.stamp: .venv/run.stamp requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@

@@ -8,7 +8,7 @@ BIN := .venv/bin
 .PHONY: help run test lint types needs catalogues constraints clean
 
 help: ## what there is
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/run.stamp ## the dashboard on http://127.0.0.1:8501 (PORT=... for another port)
 	@echo "obs: http://127.0.0.1:$(PORT)"

@@ -153,9 +153,8 @@ def _names(items: tuple[str, ...], lang: str) -> str:
 
 def _visible(text: str) -> str:
     """Text from outside with what is invisible made visible (line breaks, terminal escapes, text direction), cut where it is endless."""
-    shown = "".join(
-        char if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else char.encode("unicode_escape").decode() for char in text
-    )
+    hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
+    shown = "".join(char.encode("unicode_escape").decode() if unicodedata.category(char) in hidden else char for char in text)
     return shown if len(shown) <= _NAME_LENGTH else shown[: _NAME_LENGTH - 1] + "…"
 
 

@@ -20,16 +20,13 @@ from obs.window import Window, check, is_relative, parse_time, rfc3339, zone_inf
 PAGES = ("", "kv", "queue", "first-token", "retries", "memory", "replicas", "data", "timeline", "compare", "incidents")
 
 # Words with a meaning of their own in a link: none of them can be a scope label.
-RESERVED = frozenset(
-    ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view")
-    + ("timezone", "orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
-    + ("embed", "embed_options")  # Streamlit's
-)
-_IGNORED = frozenset(("orgId", "refresh", "theme", "viewPanel", "editPanel"))
+_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view")
+_IGNORED = ("orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
+RESERVED = frozenset((*_OWN, *_IGNORED, "timezone", "embed", "embed_options"))  # Grafana's zone; Streamlit's own
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # Prometheus' rule for label names
 _BUNDLE = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
-_DEFAULT_START, _DEFAULT_END = "now-1h", "now"
+DEFAULT_SECONDS = 3600.0  # the last hour; before `to` where only that is given
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def resolve(view: View, now: float, about: About | None = None, *, browser_zone:
     now = held.end if held else float(int(now))
     if held and view.start is None and view.end is None:
         return check(held, now, held)
-    window = check(_window(view.start or _DEFAULT_START, view.end or _DEFAULT_END, now, view.zone or browser_zone), now, held)
+    window = check(_window(view.start, view.end, now, view.zone or browser_zone), now, held)
     return replace(window, live=window.live and held is None)
 
 
@@ -142,8 +139,10 @@ def is_pinned(view: View) -> bool:
     return all(time is not None and not is_relative(time) for time in times)
 
 
-def _window(start: str, end: str, now: float, zone: str) -> Window:
-    return Window(parse_time(start, now, zone), parse_time(end, now, zone, end=True), live=end.strip() == "now")
+def _window(start: str | None, end: str | None, now: float, zone: str) -> Window:
+    last = parse_time(end or "now", now, zone, end=True)
+    first = last - DEFAULT_SECONDS if start is None else parse_time(start, now, zone)
+    return Window(first, last, live=end is None or end.strip() == "now")
 
 
 def _scope(params: Mapping[str, Sequence[str]], notes: list[Message]) -> dict[str, tuple[str, ...]]:

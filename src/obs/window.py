@@ -8,6 +8,7 @@ end of today), as there. Times without an offset are in the zone.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -143,8 +144,7 @@ def _add(at: float, amount: int, unit: str, local: ZoneInfo) -> float:
         return (moment + timedelta(days=amount * (7 if unit == "w" else 1))).timestamp()
     months = moment.year * 12 + moment.month - 1 + amount * (12 if unit == "y" else 1)
     year, month = months // 12, months % 12 + 1
-    first_after = datetime(year + month // 12, month % 12 + 1, 1)
-    return moment.replace(year=year, month=month, day=min(moment.day, (first_after - timedelta(days=1)).day)).timestamp()
+    return moment.replace(year=year, month=month, day=min(moment.day, monthrange(year, month)[1])).timestamp()
 
 
 def _floor(at: float, unit: str, local: ZoneInfo) -> float:
@@ -168,7 +168,9 @@ def check(window: Window, now: float, held: Window | None = None) -> Window:
     """
     if window.seconds < 0:
         raise CallError(
-            say("The window ends at {end}, before it starts at {start}; swap the two.", end=rfc3339(window.end), start=rfc3339(window.start))
+            say(
+                "The window ends at {end}, before it starts at {start}; swap the two.", end=rfc3339(window.end), start=rfc3339(window.start)
+            )
         )
     if window.seconds == 0:
         raise CallError(say("The window is 0 s long; give an end after its start."))

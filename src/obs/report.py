@@ -1,0 +1,268 @@
+"""A diagnosis for machines (JSON, docs/command-line.md) and for people who are not in front of the page (terminal, Markdown). Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from obs.language import quantity_text, render, value_text
+from obs.signals import Readings
+from obs.source import About
+from obs.text import Message, Names, Quantity, say
+from obs.titles import ROWS, STAGES, STANCES, STATES
+from obs.verdict import Diagnosis, Episode, Evidence, Stance, State, Verdict
+from obs.window import rfc3339, zone_info
+
+SCHEMA = 1
+_STATE_MARKS = {State.APPLIES: "●", State.SUSPECTED: "▲", State.CLEAR: "✓", State.UNKNOWN: "?"}
+_STANCE_MARKS = {Stance.SUPPORTS: "+", Stance.CONTRADICTS: "-", Stance.NEUTRAL: "·", Stance.MISSING: "?"}
+Scope = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report is made of: the diagnosis, what it read, and how its reader wants it."""
+
+    diagnosis: Diagnosis
+    readings: Readings
+    about: About
+    scope: Scope = field(default_factory=dict)
+    lang: str = "en"
+    zone: str = "UTC"
+    link: str | None = None  # the pinned address of the view, where there is a dashboard
+
+    def text(self, message: Message | None) -> str:
+        """A message for the reader; "" for none."""
+        return render(message, self.lang, self.zone) if message else ""
+
+    def when(self, at: float | None) -> str:
+        """A moment with its date, RFC 3339 in the reader's zone."""
+        if at is None:
+            return ""
+        return rfc3339(at) if self.zone == "UTC" else datetime.fromtimestamp(round(at), zone_info(self.zone)).isoformat()
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """The object of the command line and of `GET /api/v1/diagnosis`. No NaN or Infinity: None. Fields are added, never renamed."""
+    diagnosis, about = report.diagnosis, report.about
+    return {
+        "schema": SCHEMA,
+        "window": {"from": rfc3339(diagnosis.start), "to": rfc3339(diagnosis.end), "step_seconds": _finite(diagnosis.step_seconds)},
+        "scope": {label: list(values) for label, values in report.scope.items()},
+        "source": {"name": about.name, "flavor": about.flavor, "version": about.version},
+        "primary": diagnosis.primary,
+        "now": diagnosis.now,
+        "headline": report.text(diagnosis.headline),
+        "summary": report.text(diagnosis.summary),
+        "rows": [_row(verdict, report) for verdict in diagnosis.verdicts],
+        "findings": [
+            {"id": f.id, **_span(f.start, f.end), "replicas": list(f.replicas), "title": report.text(f.title), "says": report.text(f.says)}
+            for f in diagnosis.findings
+        ],
+        "signals": signals_json(report.readings, report.lang),
+        "thresholds": {
+            t.id: {"value": _finite(t.value), "unit": t.unit, "source": t.source, "reason": report.text(t.reason)}
+            for t in diagnosis.thresholds.values()
+        },
+        "replicas": list(diagnosis.replicas),
+        "notes": [report.text(note) for note in report.readings.notes],
+    }
+
+
+def signals_json(readings: Readings, lang: str = "en") -> dict[str, Any]:
+    """Every signal: whether it was measured, under which name, and otherwise why not."""
+    return {
+        name: {
+            "status": reading.status.value,
+            "metric": reading.metric,
+            "looked_for": list(reading.looked_for),
+            "why": render(reading.why, lang) if reading.why else None,
+            "promql": reading.promql,
+        }
+        for name, reading in readings.signals.items()
+    }
+
+
+def to_text(report: Report) -> str:
+    """For a terminal: the answer first, then the four rows with their evidence, the findings, and what is missing."""
+    lines = [report.text(report.diagnosis.headline)]
+    summary = report.text(report.diagnosis.summary)
+    lines += ([] if summary == lines[0] else [summary]) + [_subject(report), ""]
+    for verdict in report.diagnosis.verdicts:
+        lines.append(f"{_STATE_MARKS[verdict.state]} {report.text(ROWS[verdict.row])}: {_state(verdict, report)}")
+        lines += [f"    {line}" for line in _details(verdict, report)]
+        lines += [f"    {_STANCE_MARKS[e.stance]} {_evidence(e, report)}" for e in verdict.evidence]
+        if verdict.state in (State.APPLIES, State.SUSPECTED):
+            lines += [f"    {report.text(say('Change to test: {change}', change=text))}" for text in _changes(verdict, report)]
+        lines.append("")
+    lines += [f"! {finding}" for finding in _findings(report)]
+    lines += [f"* {report.text(note)}" for note in report.readings.notes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_markdown(report: Report) -> str:
+    """For a ticket or a retrospective: as the text, with the metric names and the PromQL of what decided."""
+    escape = markdown_escape
+    lines = [f"## {escape(report.text(report.diagnosis.headline))}", "", escape(report.text(report.diagnosis.summary)), ""]
+    lines += [f"{escape(_subject(report))}" + (f" · <{report.link}>" if report.link else ""), ""]
+    head = [report.text(m) for m in (say("Symptom"), say("State"), say("First evidence"), say("Change to test"))]
+    lines += [f"| {' | '.join(head)} |", "|---|---|---|---|"]
+    for verdict in report.diagnosis.verdicts:
+        first = "; ".join(_evidence(e, report) for e in _decisive(verdict)[:3])
+        change = "; ".join(report.text(c.title) for c in verdict.changes)
+        cells = [report.text(ROWS[verdict.row]), _state(verdict, report), first, change]
+        bold = "**" if verdict.state is State.APPLIES else ""
+        lines.append("| " + " | ".join(f"{bold}{escape(cell)}{bold}" if i < 2 else escape(cell) for i, cell in enumerate(cells)) + " |")
+    for verdict in report.diagnosis.verdicts:
+        if verdict.state not in (State.APPLIES, State.SUSPECTED):
+            continue
+        lines += ["", f"### {escape(report.text(ROWS[verdict.row]))}: {escape(_state(verdict, report))}", ""]
+        lines += [f"- {escape(line)}" for line in _details(verdict, report)]
+        for e in verdict.evidence:
+            metric = f" ({code(e.metric)})" if e.metric else ""
+            lines.append(f"- {report.text(STANCES[e.stance])}: {escape(_evidence(e, report))}{metric}")
+            lines += [f"  {code(e.promql)}"] if e.promql and e.stance is Stance.SUPPORTS else []
+        lines += [f"- {escape(report.text(say('Change to test: {change}', change=text)))}" for text in _changes(verdict, report)]
+    found = _findings(report)
+    lines += (["", f"### {report.text(say('Outside the table'))}", ""] + [f"- {escape(f)}" for f in found]) if found else []
+    missing = [f"- {escape(report.text(m))}" for v in report.diagnosis.verdicts for m in v.missing]
+    lines += ["", f"### {report.text(say('Missing'))}", "", *dict.fromkeys(missing)] if missing else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def share_markdown(report: Report) -> str:
+    """One line for a chat or a ticket: the answer, linked."""
+    headline = markdown_escape(report.text(report.diagnosis.headline))
+    return f"[{headline}]({report.link})" if report.link else headline
+
+
+def markdown_escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", text.replace("\n", " "))
+
+
+def code(text: str) -> str:
+    """Text as inline code, whatever backticks it holds."""
+    text = text.replace("\n", " ")
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def _row(verdict: Verdict, report: Report) -> dict[str, Any]:
+    return {
+        "id": verdict.row,
+        "title": report.text(ROWS[verdict.row]),
+        "state": verdict.state.value,
+        "state_now": verdict.state_now.value,
+        "confidence": _finite(verdict.confidence),
+        "stage": verdict.stage,
+        "reason": report.text(verdict.reason) or None,
+        "follows_from": verdict.follows_from,
+        "episodes": [{**_span(e.start, e.end), "replicas": list(e.replicas)} for e in verdict.episodes],
+        "evidence": [_evidence_json(e, report) for e in verdict.evidence],
+        "missing": [report.text(m) for m in verdict.missing],
+        "changes_to_test": _changes(verdict, report),
+    }
+
+
+def _evidence_json(e: Evidence, report: Report) -> dict[str, Any]:
+    return {
+        "signal": e.signal,
+        "stance": e.stance.value,
+        "value": _finite(e.value),
+        "unit": e.unit,
+        "baseline": _finite(e.baseline),
+        "threshold": _finite(e.threshold),
+        "onset": rfc3339(e.onset) if e.onset is not None else None,
+        "replicas": list(e.replicas),
+        "metric": e.metric,
+        "promql": e.promql,
+        "title": report.text(e.title),
+        "says": report.text(e.says),
+    }
+
+
+def _span(start: float, end: float | None) -> dict[str, str | None]:
+    return {"from": rfc3339(start), "to": rfc3339(end) if end is not None else None}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _subject(report: Report) -> str:
+    """What was looked at: the stretch, the source, the scope."""
+    d, about = report.diagnosis, report.about
+    scope = " ".join(f"{label}={value_text(Names(values), report.lang)}" for label, values in report.scope.items())
+    stretch = say(
+        "{start} to {end} ({length}, step {step})",
+        start=report.when(d.start),
+        end=report.when(d.end),
+        length=Quantity(d.end - d.start, "seconds"),
+        step=Quantity(d.step_seconds, "seconds"),
+    )
+    return " · ".join(part for part in (report.text(stretch), f"{about.name}, {about.flavor} {about.version}".strip(), scope) if part)
+
+
+def _state(verdict: Verdict, report: Report) -> str:
+    words = [report.text(STATES[verdict.state])]
+    if verdict.state is not verdict.state_now:
+        words.append(report.text(say("now {state}", state=STATES[verdict.state_now])))
+    if verdict.confidence is not None and verdict.state is State.APPLIES:
+        words.append(report.text(say("confidence {confidence}", confidence=Quantity(verdict.confidence, "ratio"))))
+    if verdict.stage is not None and verdict.stage in STAGES:
+        words.append(report.text(say("stage: {stage}", stage=STAGES[verdict.stage])))
+    return ", ".join(words)
+
+
+def _details(verdict: Verdict, report: Report) -> Iterator[str]:
+    if verdict.reason:
+        yield report.text(verdict.reason)
+    for episode in verdict.episodes:
+        yield _episode(episode, report)
+
+
+def _episode(episode: Episode, report: Report) -> str:
+    start, end, names = report.when(episode.start), report.when(episode.end), Names(episode.replicas)
+    if episode.end is None:
+        message = say("since {start} on {replicas}", start=start, replicas=names) if episode.replicas else say("since {start}", start=start)
+    elif episode.replicas:
+        message = say("{start} to {end} on {replicas}", start=start, end=end, replicas=names)
+    else:
+        message = say("{start} to {end}", start=start, end=end)
+    return report.text(message)
+
+
+def _evidence(e: Evidence, report: Report) -> str:
+    """The sentence; where it holds no figure of its own, the figure before it."""
+    sentence = report.text(e.says)
+    figure = quantity_text(Quantity(e.value, e.unit), report.lang) if e.value is not None else ""
+    return sentence if not figure or figure in sentence else f"{report.text(e.title)} {figure}: {sentence}"
+
+
+def _decisive(verdict: Verdict) -> list[Evidence]:
+    """What to show first: for a row that applies what supports it, otherwise what speaks against it, then what is missing."""
+    order = [Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEUTRAL, Stance.MISSING]
+    if verdict.state is State.CLEAR:
+        order[0], order[1] = order[1], order[0]
+    if verdict.state is State.UNKNOWN:
+        order = [Stance.MISSING, *order[:3]]
+    return sorted(verdict.evidence, key=lambda e: order.index(e.stance))
+
+
+def _changes(verdict: Verdict, report: Report) -> list[str]:
+    return [
+        " ".join(part if part[-1:] in ".!?:" else f"{part}." for part in map(report.text, (c.title, c.detail, *c.caveats)) if part)
+        for c in verdict.changes
+    ]
+
+
+def _findings(report: Report) -> list[str]:
+    return [
+        f"{report.text(f.title)}, {_episode(Episode(f.start, f.end, f.replicas), report)}: {report.text(f.says)}"
+        for f in report.diagnosis.findings
+    ]

@@ -1,0 +1,69 @@
+"""Why a signal has no figure: what was looked for, and which exporter or flag would give it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from obs.text import Message, Moment, Names, Sentences, say
+
+_ENGINE = say("The engine's own metrics are missing: vLLM hides them with --disable-log-stats, SGLang needs --enable-metrics.")
+_GATEWAY = say("No gateway's metrics: let Prometheus scrape Envoy's /stats/prometheus, with these statistics included.")
+_DCGM = say("No GPU metrics: the DCGM exporter would give them.")
+
+REMEDY: Mapping[str, Message] = {
+    "requests_waiting_capacity": say("vLLM tells why requests wait from version 0.20 on."),
+    "requests_waiting_deferred": say("vLLM tells why requests wait from version 0.20 on."),
+    "kv_capacity_tokens": say(
+        "vLLM gives it in the labels of vllm:cache_config_info, SGLang as sglang:max_total_num_tokens from 0.5.6 on."
+    ),
+    "engine_steps": say("Only vLLM counts its steps, from 0.6.6 on; several API servers may leave the count out."),
+    "engine_errors": say("vLLM counts requests that end in an error from 0.13 on; SGLang does not."),
+    "engine_aborts": say("The engine counts none: a client that leaves is not counted by vLLM."),
+    "admission_rejections": say("vLLM counts them from 0.32 on, where a queue limit is set."),
+    "prefix_cache_queries": say("vLLM counts them from 0.7.3 on."),
+    "prefix_cache_hits": say("vLLM counts them from 0.7.3 on."),
+    "queue_time": say("vLLM measures it from 0.6.6 on, SGLang from 0.5.3 on."),
+    "prefill_time": say("vLLM measures it from 0.6.6 on, SGLang as a stage from 0.5.3 on."),
+    "up": say("Prometheus writes it for every target it scrapes itself; a pushed or rewritten series has none."),
+    "scrape_duration": say("Prometheus writes it for every target it scrapes itself; a pushed or rewritten series has none."),
+    "container_restarts": say("No Kubernetes metrics for these pods: kube-state-metrics would give them."),
+    "container_oom_killed": say("No Kubernetes metrics for these pods: kube-state-metrics would give them."),
+    "host_memory": say("cAdvisor's working set and kube-state-metrics' memory limit would give it, where a limit is set."),
+    "gpu_memory": _DCGM,
+    "gpu_memory_free": _DCGM,
+    "gpu_utilization": _DCGM,
+    "gpu_oom_events": say(
+        "No counter of GPU out-of-memory events: a log pipeline that counts “CUDA out of memory” as gpu_oom_events_total would give it."
+    ),
+    "gateway_attempts": _GATEWAY,
+    "gateway_retries": _GATEWAY,
+    "gateway_timeouts": _GATEWAY,
+    "gateway_retry_overflow": _GATEWAY,
+    "gateway_responses": _GATEWAY,
+    "gateway_errors": _GATEWAY,
+    "gateway_active": _GATEWAY,
+    "gateway_cancelled": _GATEWAY,
+    "gateway_duration": _GATEWAY,
+    "gateway_ttft": say("Envoy itself has no first-byte time: an AI gateway with OpenTelemetry's GenAI metrics would give it."),
+}
+
+
+def absent(signal: str, looked_for: tuple[str, ...], systems: tuple[str, ...], any_engine: bool) -> Message:
+    """Nothing of the kind exists in the window and scope. `systems`: the engines that are there."""
+    remedy = REMEDY.get(signal, _ENGINE)
+    if not looked_for:
+        return Message("{first}", {"first": Sentences((say("{systems} has no metric for it.", systems=Names(systems)), remedy))})
+    tried = say("Looked for {names}: no such series in this window and scope.", names=Names(looked_for))
+    if any_engine and remedy is _ENGINE:  # the engine is there, so a flag that hides everything is not it
+        return tried
+    return Message("{first}", {"first": Sentences((tried, remedy))})
+
+
+def no_traffic() -> Message:
+    """The histogram is there and took no observation."""
+    return say("The series are there, but nothing was observed in this window.")
+
+
+def stale(at: float) -> Message:
+    """There were samples, and there are none at the window's end."""
+    return say("Last seen at {at}; since then there are no samples.", at=Moment(at))

@@ -1,0 +1,191 @@
+"""View + vocabulary + source -> Readings: the one way in which figures come into the product.
+
+Engines and gateways are asked first; what ties to an engine's pods and targets (GPU, Kubernetes, `up`) is asked for those only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from obs import measure, replicas
+from obs.errors import CallError
+from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
+from obs.promql import label_name
+from obs.series import Grid
+from obs.signals import SIGNALS, Buckets, Reading, Readings
+from obs.source import Source
+from obs.text import Message, Quantity, say
+from obs.vocabulary import Vocabulary, vocabularies
+from obs.window import Window
+
+if TYPE_CHECKING:
+    from obs.config import Settings
+
+HOUR = 3600.0
+LONGEST_SECONDS = 31 * 24 * HOUR
+FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it scans coarsely
+FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
+COARSE_STEPS = 1500
+DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
+
+
+@dataclass(frozen=True)
+class _Answers:
+    rows: list[replicas.Row]
+    refused: dict[str, Message]
+    notes: tuple[Message, ...]
+    asked: list[Ask]
+
+
+def collect(
+    source: Source,
+    window: Window,
+    scope: Scope,
+    settings: Settings | None = None,
+    *,
+    now: float | None = None,
+    step: float | None = None,
+) -> Readings:
+    """Everything that a diagnosis of this window and scope reads. Raises CallError (window, scope) and SourceError.
+
+    `now` (Unix seconds) cuts a window that reaches into the future; `step` overrides the diagnosis' own step.
+    """
+    window = checked(window, now)
+    scope = {label_name(word): tuple(dict.fromkeys(values)) for word, values in scope.items() if values}
+    baseline = HOUR if window.seconds <= FINE_SECONDS else 0.0
+    about = source.about()
+    names = source.metric_names(window.start - baseline, window.end)
+    known = [v for v in vocabularies() if v.knows(names)]
+    engines = [v for v in known if v.role == "engine"]
+    scrapes = {v.id: _scrape(source, v, names, window) for v in known if v.role in ("engine", "gateway")}
+    scrape = min((scrapes[v.id] or DEFAULT_SCRAPE for v in engines), default=None) or min(
+        (s for s in scrapes.values() if s), default=DEFAULT_SCRAPE
+    )
+    own_step = step or max(_step(window.seconds + baseline, baseline > 0, scrape), about.step or 0.0)
+    ranges = Ranges(own_step, scrape, {system: max(60.0, 4 * (s or scrape)) for system, s in scrapes.items()}, max(300.0, 4 * scrape))
+    if ranges.coarse:
+        ranges = Ranges(own_step, scrape, ranges.rates, max(ranges.resets, own_step))
+    grid = Grid.covering(window.start - baseline, window.end, own_step)
+    overrides = settings.promql if settings else {}
+
+    first = _ask(source, [a for v in known if v.role in ("engine", "gateway") for a in asks(v, names, scope, ranges, (), overrides)], grid)
+    seats = replicas.seats(r for r in first.rows if r.ask.part != "buckets")
+    second = _ask(
+        source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats, engines)], grid
+    )
+    if "model" not in scope:
+        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], seats, engines)
+    if not seats:
+        seats = replicas.pods_that_died(second.rows)
+    if "replica" in scope:
+        seats = replicas.wanted(seats, scope["replica"])
+    seats.sort(key=lambda s: (s.replica.namespace, s.replica.name))
+
+    span = measure.Span(grid, window.start, window.end, max(2 * scrape, 60.0, own_step))
+    readings, buckets = _measure(
+        [*first.rows, *second.rows], [*first.asked, *second.asked], {**first.refused, **second.refused}, seats, known, span
+    )
+    engine_seen = any(s.replica.system for s in seats)
+    notes = _distinct((*_notes(known, scope), *first.notes, *second.notes))
+    return Readings(
+        grid, window.start, window.end, scrape, max((ranges.rate(v.id) for v in engines), default=ranges.rate("")), tuple(s.replica for s in seats),
+        readings, buckets, ranges.resets, engine_seen, notes,
+    )  # fmt: skip
+
+
+def checked(window: Window, now: float | None = None) -> Window:
+    """The window as it can be read, its end cut at `now`. Raises CallError where it is empty, too long or wholly in the future."""
+    if not (np.isfinite(window.start) and np.isfinite(window.end)) or window.start < 0:
+        raise CallError(say("The window's times cannot be read. Give from and to, for example from=now-1h and to=now."))
+    if window.end <= window.start:
+        raise CallError(say("The window is empty: its end is not after its start. Give a from that lies before to."))
+    if now is not None and window.start >= now:
+        raise CallError(say("The window lies in the future. Choose one that has begun."))
+    if window.seconds > LONGEST_SECONDS:
+        raise CallError(say("The window is longer than {longest}. Choose a shorter one.", longest=Quantity(LONGEST_SECONDS, "seconds")))
+    return window if now is None or window.end <= now else Window(window.start, now, window.live)
+
+
+def _step(seconds: float, fine: bool, scrape: float) -> float:
+    """The scrape interval, at most 60 s, unless that makes too many steps; then the next multiple of it."""
+    own = min(scrape, 60.0)
+    least = seconds / (FINE_STEPS if fine else COARSE_STEPS)
+    return own if least <= own else float(np.ceil(least / own) * own)
+
+
+def _scrape(source: Source, vocabulary: Vocabulary, names: Collection[str], window: Window) -> float | None:
+    probe = next((name for name in vocabulary.probe if name in names), None)
+    return source.scrape_interval(probe, window.start, window.end) if probe else None
+
+
+def _tied(
+    vocabulary: Vocabulary, names: Collection[str], scope: Scope, ranges: Ranges, seats: list[replicas.Seat], engines: list[Vocabulary]
+) -> Iterable[Ask]:
+    """What belongs to the engines' pods and jobs, and no more: a cluster has thousands of other pods."""
+    only: Pairs = ()
+    pods = tuple(sorted({s.pod for s in seats if s.pod}))
+    if vocabulary.role == "target":
+        jobs = tuple(sorted({job for s in seats for job, _ in s.targets if job}))
+        only = (("job", jobs),) if jobs else ()
+    elif pods:
+        only = (("pod", pods),)
+    elif seats and not vocabulary.labels.host:
+        return ()  # no pod to ask for, and no host to tie it by
+    elif not seats and not scope and vocabulary.id == "kubernetes":
+        return ()
+    return asks(vocabulary, names, scope, ranges, only)
+
+
+def _ask(source: Source, asked: list[Ask], grid: Grid) -> _Answers:
+    answers = source.answer([a.query for a in asked], grid) if asked else []
+    rows: list[replicas.Row] = []
+    refused: dict[str, Message] = {}
+    for a, answer in zip(asked, answers, strict=True):
+        rows += [replicas.row(a, labels, values) for labels, values in zip(answer.labels, answer.values, strict=True)]
+        if answer.refused:
+            refused[a.query.key] = answer.refused
+    return _Answers(rows, refused, tuple(n for answer in answers[:1] for n in answer.notes), asked)
+
+
+def _measure(
+    rows: list[replicas.Row],
+    asked: list[Ask],
+    refused: Mapping[str, Message],
+    seats: list[replicas.Seat],
+    known: list[Vocabulary],
+    span: measure.Span,
+) -> tuple[dict[str, Reading], dict[str, Buckets]]:
+    idle = measure.idle_clusters(rows)
+    kept = [r for r in rows if r.ask.vocabulary.role != "gateway" or measure.busy(r, idle)]
+    readings: dict[str, Reading] = {}
+    buckets: dict[str, Buckets] = {}
+    for signal in SIGNALS.values():
+        mine = [r for r in kept if r.ask.signal == signal.id]
+        readings[signal.id] = measure.reading(
+            signal, [r for r in mine if r.ask.part != "buckets"], [a for a in asked if a.signal == signal.id], refused, seats, known, span
+        )
+        found = measure.buckets(signal, [r for r in mine if r.ask.part == "buckets"])
+        if found:
+            buckets[signal.id] = found
+    return readings, buckets
+
+
+def _notes(known: Iterable[Vocabulary], scope: Scope) -> list[Message]:
+    return [
+        say("{system} has no label for “{word}”: its figures are for the rest of the scope.", system=v.title, word=word)
+        for v in known
+        for word in left_out(v, scope)
+    ]
+
+
+def _distinct(notes: Iterable[Message]) -> tuple[Message, ...]:
+    """Each remark once (a Message holds a mapping, so it has no hash)."""
+    found: list[Message] = []
+    for note in notes:
+        if note not in found:
+            found.append(note)
+    return tuple(found)

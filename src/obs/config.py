@@ -1,0 +1,142 @@
+"""Settings: environment variables (`OBS_...`), and a TOML file named by `OBS_CONFIG`. Command line > environment > file.
+
+Secrets come from a file or the environment only, and are in no repr, log, link or bundle.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from obs.errors import CallError
+from obs.text import Names, say
+
+PREFIX = "OBS_"
+T = TypeVar("T")
+
+
+def masked(url: str) -> str:
+    """The address as it may be shown: without user name, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "***"
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, f"***@{host}" if "@" in parts.netloc else host, parts.path, "", ""))
+
+
+class SourceSettings(BaseModel):
+    """One Prometheus-compatible source. The URL may carry credentials, so it is never in a repr: show `address`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str = Field(repr=False, description="Base address of the Prometheus HTTP API, as a browser would open it.")
+    token_file: Path | None = Field(None, description="File with a bearer token; read again for each request.")
+    token: SecretStr | None = Field(None, repr=False, description="The bearer token itself, from the environment.")
+    ca_file: Path | None = Field(None, description="PEM file with the certificate authority of an https address.")
+    tenant: str | None = Field(None, description="Sent as X-Scope-OrgID (Mimir, Cortex, Loki's kin).")
+    timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
+    name: str = Field("default", description="What links and the page call it.")
+
+    @field_validator("url")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        parts = urlsplit(value.strip())  # ValueError for a broken IPv6 address or the like
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError("not an http:// or https:// address")
+        return value.strip().rstrip("/")
+
+    @property
+    def address(self) -> str:
+        """The URL as it may be shown."""
+        return masked(self.url)
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Each field is an environment variable: OBS_ and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
+
+    prometheus_url: str | None = Field(None, repr=False, description="The default source. Without it the sample recording is shown.")
+    prometheus_token_file: Path | None = Field(None, description="File with a bearer token for it.")
+    prometheus_token: SecretStr | None = Field(None, repr=False, description="The token itself; a file is better.")
+    prometheus_ca_file: Path | None = Field(None, description="Certificate authority for it.")
+    prometheus_tenant: str | None = Field(None, description="Tenant (X-Scope-OrgID) for it.")
+    prometheus_timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
+    sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
+    bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
+    notes_dir: Path | None = Field(None, description="Where incident notes are kept.")
+    thresholds: dict[str, float] = Field(default_factory=dict, description="Thresholds of the rules, by their id.")
+    promql: dict[str, str] = Field(default_factory=dict, description="PromQL for a signal, by its id, instead of the vocabulary's.")
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: {"name": name, **entry} if isinstance(entry, dict) else entry for name, entry in value.items()}
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line, then environment, then the file."""
+        path = os.environ.get(PREFIX + "CONFIG")
+        return (init_settings, env_settings, *([TomlConfigSettingsSource(settings_cls, Path(path))] if path else []))
+
+    def source(self, name: str | None = None) -> SourceSettings | None:
+        """The source of that name; the default one without a name, None where none is set. Raises CallError for an unknown name."""
+        if name and name != "default":
+            if name not in self.sources:
+                raise CallError(
+                    say("There is no source called “{name}”. Known: {known}.", name=name[:80], known=Names(("default", *self.sources)))
+                )
+            return self.sources[name]
+        if self.prometheus_url is None:
+            return next(iter(self.sources.values()), None)
+        return _checked(
+            lambda: SourceSettings(
+                url=self.prometheus_url or "",
+                token_file=self.prometheus_token_file,
+                token=self.prometheus_token,
+                ca_file=self.prometheus_ca_file,
+                tenant=self.prometheus_tenant,
+                timeout_seconds=self.prometheus_timeout_seconds,
+            ),
+            "PROMETHEUS_",
+        )
+
+
+def _checked(make: Callable[[], T], prefix: str = "") -> T:
+    """What `make` returns; a CallError that names the variable where it does not validate. The wrong value is not repeated: it may be a secret."""
+    try:
+        return make()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        variable = PREFIX + prefix + "__".join(str(part) for part in first["loc"]).upper()
+        raise CallError(say("{variable} is wrong: {problem}.", variable=variable, problem=str(first["msg"]))) from None
+
+
+def load(**overrides: Any) -> Settings:
+    """The settings, `overrides` (the command line; None = not given) first. Raises CallError that names the wrong variable."""
+    path = os.environ.get(PREFIX + "CONFIG")
+    if path and not Path(path).is_file():
+        raise CallError(say("OBS_CONFIG names {path}, which is no file.", path=path))
+    given: Mapping[str, Any] = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        settings = _checked(lambda: Settings(**given))
+    except ValueError as error:  # a nested variable that is not JSON, a file that is not TOML
+        raise CallError(say("The settings cannot be read: {problem}.", problem=str(error).splitlines()[0])) from error
+    settings.source()  # the address too is checked at the start
+    return settings

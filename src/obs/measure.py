@@ -1,0 +1,225 @@
+"""Rows of answers -> Readings' signals: one array for each signal, its rows in the order of the replicas or of the gateway's clusters."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from obs import absence, promql
+from obs.plan import Ask
+from obs.replicas import Row, Seat, tied
+from obs.series import Array, Grid
+from obs.signals import SIGNALS, Buckets, Kind, Level, Reading, Signal, Status
+from obs.text import Message
+from obs.vocabulary import Vocabulary, vocabularies
+
+
+@dataclass(frozen=True)
+class Span:
+    """The grid, the judged window within it, and when the last sample must have been for a signal not to be stale."""
+
+    grid: Grid
+    start: float
+    end: float
+    stale_seconds: float
+
+    @property
+    def judged(self) -> slice:
+        """The window's steps."""
+        return slice(self.grid.index(self.start), self.grid.index(self.end) + 1)
+
+    @property
+    def recent(self) -> slice:
+        """The steps at the window's end in which a sample is still fresh."""
+        return slice(self.grid.index(self.end - self.stale_seconds), self.grid.index(self.end) + 1)
+
+
+@dataclass
+class _Found:
+    """What the candidates gave, combined so far. Arrays of shape [rows, steps]."""
+
+    values: Array
+    total: Array | None
+    count: Array | None
+    metrics: list[str]
+    promql: list[str]
+
+
+def reading(
+    signal: Signal,
+    rows: Sequence[Row],
+    asked: Sequence[Ask],
+    refused: Mapping[str, Message],
+    seats: Sequence[Seat],
+    systems: Sequence[Vocabulary],
+    span: Span,
+) -> Reading:
+    """One signal. `rows` are this signal's rows, `asked` its queries, `refused` the reasons by query key."""
+    gateway = signal.level is Level.GATEWAY
+    names, labels, places = _gateway_rows(rows) if gateway else (tuple(s.replica.name for s in seats), (), {})
+    empty: Array = np.full((len(names), span.grid.count), np.nan)
+    found = _Found(empty.copy(), None, None, [], [])
+    if signal.kind is Kind.MEAN:
+        found.total, found.count = empty.copy(), empty.copy()
+    for vocabulary in dict.fromkeys(ask.vocabulary.id for ask in asked):
+        mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
+        for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):
+            members = [(r, [places[_place(r)]] if gateway else tied(r, seats)) for r in mine if r.ask.candidate.title == title]
+            _add(found, signal, members, empty.shape)
+    if signal.kind is Kind.MEAN and found.total is not None and found.count is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(found.count > 0, found.total / found.count, np.nan)
+        found.values = np.where(np.isfinite(mean), mean, found.values)
+    status, why = _status(signal, found, span)
+    looked_for = _looked_for(signal, systems)
+    if status is Status.ABSENT:
+        engines = tuple(v.title for v in systems if v.role == "engine")
+        no = next((refused[ask.query.key] for ask in asked if ask.query.key in refused), None)
+        why = no or absence.absent(signal.id, looked_for, engines or tuple(v.title for v in systems), bool(engines))
+    return Reading(signal, status, names, found.values, found.total, found.count, " / ".join(dict.fromkeys(found.metrics)) or None,
+                   " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why)  # fmt: skip
+
+
+def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...]:
+    known = [v for v in (systems if signal.level is Level.REPLICA and any(v.role == "engine" for v in systems) else vocabularies())]
+    others = [v for v in vocabularies() if v.role in ("hardware", "target", "gateway") and v not in known]
+    return tuple(dict.fromkeys(c.title for v in (*known, *others) if signal.id in v.signals for c in v.signals[signal.id].candidates))
+
+
+def _gateway_rows(rows: Iterable[Row]) -> tuple[tuple[str, ...], tuple[Mapping[str, str], ...], dict[tuple[str, str], int]]:
+    """The rows of a gateway's signal: (names, labels, number by place)."""
+    places: dict[tuple[str, str], dict[str, str]] = {}
+    for r in rows:
+        places.setdefault(_place(r), {"namespace": r.namespace, "model": r.model})
+    ordered = sorted(places)
+    several = len({namespace for namespace, _ in ordered}) > 1
+    names = tuple(f"{namespace}/{name}" if several and namespace else name for namespace, name in ordered)
+    return names, tuple(places[place] for place in ordered), {place: i for i, place in enumerate(ordered)}
+
+
+def _place(r: Row) -> tuple[str, str]:
+    name = next((r.labels[label] for label in r.ask.vocabulary.labels.row if r.labels.get(label)), r.instance)
+    return r.namespace, name
+
+
+def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[int]]], shape: tuple[int, ...]) -> None:
+    """Adds one candidate's rows: within it they are combined, with the candidates before it picked."""
+    parts: dict[str, Array] = {}
+    naming = None
+    for r, seats in members:
+        values, kind = _scaled(r), signal.kind
+        naming = r.ask.vocabulary.signals[signal.id]
+        if not seats or not np.isfinite(values).any():
+            continue
+        share = (
+            values / len(seats) if kind in (Kind.RATE, Kind.MEAN) and r.ask.vocabulary.role == "engine" else values
+        )  # a pod's rate over its ranks
+        into = parts.setdefault(r.ask.part, np.full(shape, np.nan))
+        summed = kind in (Kind.RATE, Kind.MEAN) or r.ask.candidate.combine == "sum"
+        for seat in seats:
+            into[seat] = _both(into[seat], share, "sum" if summed else r.ask.candidate.combine or "max")
+        if r.ask.part in ("value", "sum"):
+            found.metrics.append(r.ask.candidate.title)
+            text = promql.tidy(r.ask.query.promql)
+            found.promql.append(f"{text} / {text.replace('_sum{', '_count{').replace('_sum[', '_count[')}" if r.ask.part == "sum" else text)
+    pick = naming.pick if naming else "first"
+    if "value" in parts:
+        found.values = _both(found.values, parts["value"], pick)
+    if "sum" in parts and "count" in parts and found.total is not None and found.count is not None:
+        known = np.isfinite(found.count)
+        found.total = np.where(known, found.total, parts["sum"])
+        found.count = np.where(known, found.count, parts["count"])
+
+
+def _both(old: Array, new: Array, how: str) -> Array:
+    """Two arrays as one: where only one has a figure it counts; where both have, `how` decides."""
+    both = {"sum": np.add, "max": np.maximum, "min": np.minimum}.get(how, lambda a, _: a)(old, new)
+    return np.where(np.isnan(old), new, np.where(np.isnan(new), old, both))
+
+
+def _scaled(r: Row) -> Array:
+    """The row in the signal's unit; blanks and impossible figures are none."""
+    candidate = r.ask.candidate
+    if candidate.from_labels:
+        for product in candidate.from_labels:
+            try:
+                figure = float(np.prod([float(r.labels[word]) for word in product.split(" * ")]))
+            except (KeyError, ValueError):
+                continue
+            if np.isfinite(figure) and figure > 0:
+                return np.where(np.isfinite(r.values), figure, np.nan)
+        return np.full_like(r.values, np.nan)
+    values = r.values if candidate.most is None else np.where(r.values <= candidate.most, r.values, np.nan)
+    return values * candidate.scale if candidate.scale != 1.0 and r.ask.part != "count" else values
+
+
+def _status(signal: Signal, found: _Found, span: Span) -> tuple[Status, Message | None]:
+    seen = np.isfinite(found.values) | (np.isfinite(found.count) if found.count is not None else False)
+    if not seen.any():
+        return Status.ABSENT, None
+    if not seen[:, span.recent].any():
+        steps = np.flatnonzero(seen.any(axis=0)[: span.judged.stop])
+        return (Status.STALE, absence.stale(float(span.grid.times[steps[-1]]))) if steps.size else (Status.ABSENT, None)
+    if signal.kind is Kind.MEAN and not np.isfinite(found.values[:, span.judged]).any():
+        return Status.NO_TRAFFIC, absence.no_traffic()
+    return Status.MEASURED, None
+
+
+def idle_clusters(rows: Sequence[Row]) -> set[tuple[str, str, str]]:
+    """Gateway clusters that never see a request, as (vocabulary, namespace, name): not among the LLM's. Empty where none sees any."""
+    seen: dict[tuple[str, str, str], bool] = {}
+    for r in rows:
+        if r.ask.signal == "gateway_attempts":
+            place = (r.ask.vocabulary.id, *_place(r))
+            seen[place] = seen.get(place, False) or bool(np.nanmax(r.values, initial=0.0) > 0)
+    return {place for place, busy in seen.items() if not busy} if any(seen.values()) else set()
+
+
+def busy(r: Row, idle: set[tuple[str, str, str]]) -> bool:
+    """Whether a gateway row is of a cluster that is kept."""
+    return (r.ask.vocabulary.id, *_place(r)) not in idle
+
+
+def buckets(signal: Signal, rows: Sequence[Row]) -> Buckets | None:
+    """A histogram of the whole view. Systems with other bounds than the busiest one's are left out: their counts cannot be added."""
+    by_bounds: dict[tuple[float, ...], list[tuple[Row, float]]] = {}
+    for vocabulary in dict.fromkeys((r.ask.vocabulary.id, r.ask.candidate.title) for r in rows):
+        mine = [(r, _bound(r)) for r in rows if (r.ask.vocabulary.id, r.ask.candidate.title) == vocabulary]
+        bounds = tuple(sorted({bound for _, bound in mine if not np.isnan(bound)}))
+        by_bounds.setdefault(bounds, []).extend(mine)
+    if not by_bounds:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # an all-empty histogram
+        bounds, members = max(
+            by_bounds.items(), key=lambda item: sum(float(np.nansum(r.values)) for r, bound in item[1] if np.isinf(bound))
+        )
+    if len(bounds) < 2:
+        return None
+    parts: dict[tuple[str, str], Array] = {}
+    for r, bound in members:
+        if not np.isnan(bound):
+            part = parts.setdefault((r.namespace, r.model), np.full((len(bounds), r.values.size), np.nan))
+            i = bounds.index(bound)
+            part[i] = _both(part[i], r.values, "sum")
+    first = members[0][0].ask
+    scale = first.candidate.scale
+    return Buckets(signal, np.array(bounds) * scale, added(parts.values()), first.candidate.title, promql.tidy(first.query.promql), parts)
+
+
+def added(parts: Iterable[Array]) -> Array:
+    """The sum of arrays of one shape, where a missing figure counts only if all are missing."""
+    total: Array | None = None
+    for part in parts:
+        total = part if total is None else _both(total, part, "sum")
+    return total if total is not None else np.empty((0, 0))
+
+
+def _bound(r: Row) -> float:
+    try:
+        return float(r.labels.get("le", "nan"))
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,171 @@
+"""From vocabulary, scope and grid to queries: what is asked, under which key, in which words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from obs import promql
+from obs.signals import SIGNALS, Kind
+from obs.source import Query
+from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
+
+Scope = Mapping[str, tuple[str, ...]]
+Pairs = tuple[tuple[str, tuple[str, ...]], ...]
+
+BUCKETED = ("ttft", "e2e_latency", "itl", "queue_time", "prompt_length", "output_length", "gateway_ttft")  # whose distribution is shown
+KEEP = (
+    "cluster",
+    "service",
+)  # labels that rows keep if they have them, so that a bundle can be asked for them; hardware exporters have their own `service`
+_ADDRESS = re.compile(r".*:\d+")
+_RANKED = re.compile(r"(.+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """The lengths behind one collection, in seconds."""
+
+    step: float
+    scrape: float  # the engine's scrape interval
+    rates: Mapping[str, float]  # by vocabulary: each system is scraped at its own interval
+    resets: float
+
+    @property
+    def coarse(self) -> bool:
+        """Whether a step is longer than a scrape, so that a level must be looked for inside the step."""
+        return self.step > 1.5 * self.scrape
+
+    def rate(self, vocabulary: str) -> float:
+        """The window of a rate: at least four scrapes and 60 s, and no gap between two steps."""
+        return max(60.0, self.rates.get(vocabulary, 60.0), self.step if self.coarse else 0.0)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One query with what it is for."""
+
+    signal: str
+    vocabulary: Vocabulary
+    candidate: Candidate
+    part: str  # "value", "sum", "count", "buckets"
+    query: Query
+
+
+def asks(
+    vocabulary: Vocabulary,
+    names: Collection[str],
+    scope: Scope,
+    ranges: Ranges,
+    only: Pairs = (),
+    overrides: Mapping[str, str] | None = None,
+) -> list[Ask]:
+    """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
+    found: list[Ask] = []
+    for signal, naming in vocabulary.signals.items():
+        for candidate in _candidates(signal, naming, overrides or {}):
+            if not set(candidate.metrics(SIGNALS[signal].kind)) <= set(names):
+                continue
+            for number, variant in enumerate(vocabulary.variants):
+                found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
+    return found
+
+
+def _candidates(signal: str, naming: Naming, overrides: Mapping[str, str]) -> tuple[Candidate, ...]:
+    own = overrides.get(signal)
+    return naming.candidates if own is None else (Candidate(name=f"settings:{signal}", expr=own, needs=()),)
+
+
+def pairs(vocabulary: Vocabulary, scope: Scope, variant: Variant) -> Pairs:
+    """The scope in this vocabulary's labels. Words that it has no label for are left out (`left_out` names them)."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for word, values in scope.items():
+        if word == "replica":
+            found += _replica(vocabulary, values, variant)
+        elif label := vocabulary.scope_label(word, variant):
+            if word in ("namespace", "model") or label in vocabulary.identity(variant) or label not in _owned():
+                found.append((label, values))
+    return tuple(found)
+
+
+def left_out(vocabulary: Vocabulary, scope: Scope) -> tuple[str, ...]:
+    """The scope's words that this vocabulary cannot follow."""
+    has_replicas = vocabulary.role != "gateway"
+    return tuple(
+        word
+        for word in scope
+        if (word == "model" and not vocabulary.labels.model and vocabulary.role == "gateway") or (word == "replica" and not has_replicas)
+    )
+
+
+def _owned() -> frozenset[str]:
+    """Labels that are one system's own (a cluster of Envoy, a rank): a scope that names one does not apply to the others."""
+    return frozenset(label for v in vocabularies() for label in (*v.labels.row, *v.labels.model, *v.labels.rank, *v.labels.host))
+
+
+def _replica(vocabulary: Vocabulary, values: Sequence[str], variant: Variant) -> Pairs:
+    """Replica names as matchers: all of them pods, or all of them addresses; a mixture is sorted out afterwards."""
+    if vocabulary.role == "gateway":
+        return ()
+    nodes = tuple(dict.fromkeys(node(value) for value in values))
+    addresses = [bool(_ADDRESS.fullmatch(name)) for name in nodes]
+    if all(addresses):
+        return () if vocabulary.role == "hardware" else ((vocabulary.labels.instance[0], nodes),)
+    return () if any(addresses) else ((variant.labels[1], nodes),)
+
+
+def node(name: str) -> str:
+    """The pod or instance in a replica's name: without its rank and, where two namespaces share it, without the namespace."""
+    ranked = _RANKED.fullmatch(name)
+    return (ranked[1] if ranked else name).rpartition("/")[2]
+
+
+def _ask(
+    vocabulary: Vocabulary,
+    signal: str,
+    naming: Naming,
+    candidate: Candidate,
+    variant: Variant,
+    number: int,
+    scope: Scope,
+    ranges: Ranges,
+    only: Pairs,
+) -> Iterable[Ask]:
+    kind = SIGNALS[signal].kind
+    named = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
+    wanted = (*pairs(vocabulary, scope, variant), *named)
+    sel = promql.selector(wanted, vocabulary.match, variant.match, candidate.match)
+    keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
+        word for word in scope if word not in ("namespace", "model", "replica")
+    ]
+    by = ", ".join(dict.fromkeys((*vocabulary.identity(variant), *keep)))
+    rate = promql.duration(ranges.rate(vocabulary.id))
+    step = promql.duration(ranges.step)
+    thin = ("min" if naming.worst == "low" else "max") if kind is Kind.GAUGE else "last"
+    base = f"{signal}|{candidate.title}"
+    suffix = f"|{number}" if number else ""
+
+    def ask(part: str, text: str) -> Ask:
+        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, thin))
+
+    if candidate.expr:
+        text = promql.fill(candidate.expr, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
+        if ranges.coarse and kind is Kind.GAUGE and signal != "counter_resets":
+            text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.scrape)}])"
+        return [ask("value", text)]
+    metric = candidate.metric
+    if kind is Kind.MEAN:
+        parts = [ask(part, f"sum by ({by}) (rate({metric}_{part}{{{sel}}}[{rate}]))") for part in ("sum", "count")]
+        if signal in BUCKETED:
+            view = ", ".join(("le", variant.labels[0], *vocabulary.labels.model))
+            parts.append(ask("buckets", f"sum by ({view}) (rate({metric}_bucket{{{sel}}}[{rate}]))"))
+        return parts
+    if kind is Kind.RATE:
+        return [ask("value", f"{candidate.combine or 'sum'} by ({by}) (rate({metric}{{{sel}}}[{rate}]))")]
+    if candidate.from_labels:
+        by = ", ".join(dict.fromkeys((by, *(word for product in candidate.from_labels for word in product.split(" * ")))))
+    inner = f"{metric}{{{sel}}}"
+    if ranges.coarse and kind is Kind.GAUGE:
+        inner = f"{thin}_over_time({inner}[{step}])"
+    return [ask("value", f"{candidate.combine or 'max'} by ({by}) ({inner})")]

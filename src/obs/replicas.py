@@ -1,0 +1,152 @@
+"""Which engine process a row is about: rows of engines make the replicas, rows of everything else are tied to them."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from obs.plan import Ask, node
+from obs.series import Array
+from obs.signals import Replica
+from obs.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Row:
+    """One series of an answer, with what its labels say."""
+
+    ask: Ask
+    values: Array
+    labels: Mapping[str, str]
+    namespace: str
+    pod: str
+    instance: str
+    job: str
+    model: str
+    rank: str
+
+    @property
+    def node(self) -> str:
+        """The pod, else the instance."""
+        return self.pod or self.instance
+
+
+@dataclass
+class Seat:
+    """A replica with the labels that rows are tied to it by."""
+
+    replica: Replica
+    node: str
+    pod: str
+    rank: str
+    targets: set[tuple[str, str]] = field(default_factory=set)  # (job, instance)
+
+
+def row(ask: Ask, labels: Mapping[str, str], values: Array) -> Row:
+    """Reads a row's labels as its vocabulary names them: the first one that is set counts."""
+    named = ask.vocabulary.labels
+
+    def first(names: Sequence[str]) -> str:
+        return next((labels[name] for name in names if labels.get(name)), "")
+
+    return Row(
+        ask, values, labels, *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank))
+    )
+
+
+def seats(rows: Iterable[Row]) -> list[Seat]:
+    """One seat for each engine process. Series without the model or rank that others of the same process carry make none of their own."""
+    processes: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for r in rows:
+        if r.ask.vocabulary.role == "engine" and np.isfinite(r.values).any():
+            processes[r.ask.vocabulary.id, r.namespace, r.node].append(r)
+    clash = _clash((namespace, name) for _, namespace, name in processes)
+    found = []
+    for (system, namespace, name), members in sorted(processes.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])):
+        models = sorted({r.model for r in members if r.model}) or [""]
+        ranks = sorted({r.rank for r in members if r.rank}, key=lambda rank: (len(rank), rank)) or [""]
+        there = {(r.model or models[0], r.rank or ranks[0]) for r in members}
+        for model in models:
+            for rank in ranks:
+                if (model, rank) in there:
+                    shown = f"{namespace}/{name}" if name in clash else name
+                    shown += f"/{rank}" if len(ranks) > 1 else ""
+                    shown += f" {model}" if len(models) > 1 else ""
+                    targets = {(r.job, r.instance) for r in members if r.instance}
+                    pod = next((r.pod for r in members if r.pod), "")
+                    found.append(Seat(Replica(shown, namespace, model, system), name, pod, rank, targets))
+    return found
+
+
+def _clash(nodes: Iterable[tuple[str, str]]) -> set[str]:
+    """Pod names that several namespaces have (vllm-0 of two StatefulSets)."""
+    where: dict[str, set[str]] = defaultdict(set)
+    for namespace, name in nodes:
+        where[name].add(namespace)
+    return {name for name, namespaces in where.items() if len(namespaces) > 1}
+
+
+def wanted(found: Sequence[Seat], names: Sequence[str]) -> list[Seat]:
+    """The seats that a scope names: by the replica's name, its pod or its address."""
+    words, nodes = set(names), {node(name) for name in names if not name.rpartition("/")[2].isdigit()}
+    return [s for s in found if s.replica.name in words or s.node in nodes or any(instance in words for _, instance in s.targets)]
+
+
+def tied(r: Row, found: Sequence[Seat]) -> list[int]:
+    """The seats that a row is about, by number. Several where a figure is a whole pod's."""
+    if r.ask.vocabulary.role == "engine":
+        return [
+            i
+            for i, s in enumerate(found)
+            if (s.replica.system, s.replica.namespace, s.node) == (r.ask.vocabulary.id, r.namespace, r.node)
+            and (not r.model or r.model == s.replica.model)
+            and (not r.rank or r.rank == s.rank)
+        ]
+    same_place = [i for i, s in enumerate(found) if not r.namespace or not s.replica.namespace or r.namespace == s.replica.namespace]
+    if r.ask.vocabulary.role == "target":
+        exact = [i for i in same_place if (r.job, r.instance) in found[i].targets]
+        return exact or [i for i in same_place if r.pod and r.pod == found[i].pod and not found[i].targets]
+    if r.pod:
+        by_pod = [i for i in same_place if r.pod == found[i].pod]
+        if by_pod:
+            return by_pod
+    hosts = (
+        {h for h in (*(r.labels.get(name, "") for name in r.ask.vocabulary.labels.host), _host(r.instance)) if h}
+        if r.ask.vocabulary.labels.host
+        else set()
+    )
+    return [i for i, s in enumerate(found) if not s.pod and any(_host(instance) in hosts for _, instance in s.targets)]
+
+
+def _host(instance: str) -> str:
+    return re.sub(r":\d+$", "", instance)
+
+
+def dead_targets(ups: Sequence[Row], found: Sequence[Seat], engines: Sequence[Vocabulary]) -> list[Seat]:
+    """Targets that left nothing but `up`: of a job whose every living target is an engine, or, where no engine is left, of a job called like one."""
+    loose = [r for r in ups if not tied(r, found)]
+    living_others = {r.job for r in loose if np.nanmax(r.values, initial=0.0) > 0}
+    jobs = {job: s.replica.system for s in found for job, _ in s.targets if job and job not in living_others}
+    extra: dict[tuple[str, str], Seat] = {}
+    for r in loose:
+        system = jobs.get(r.job) or next((v.id for v in engines if not found and v.job_hint and re.search(v.job_hint, r.job)), None)
+        if system and np.isfinite(r.values).any():
+            seat = extra.setdefault((r.namespace, r.node), Seat(Replica(r.node, r.namespace, "", system), r.node, r.pod, ""))
+            seat.targets.add((r.job, r.instance))
+    return list(extra.values())
+
+
+def pods_that_died(rows: Sequence[Row]) -> list[Seat]:
+    """Where no engine ever showed itself: pods that a log names for a GPU OOM, and pods with a GPU that restarted."""
+    with_gpu = {(r.namespace, r.pod) for r in rows if r.ask.signal == "gpu_memory" and r.pod}
+    found: dict[tuple[str, str], Seat] = {}
+    for r in rows:
+        place = (r.namespace, r.pod)
+        event = r.ask.signal == "gpu_oom_events" or (r.ask.signal == "container_restarts" and place in with_gpu)
+        if r.pod and event and np.nanmax(r.values, initial=0.0) > 0:
+            found.setdefault(place, Seat(Replica(r.pod, r.namespace, "", ""), r.pod, r.pod, ""))
+    return list(found.values())

@@ -1,0 +1,61 @@
+"""The port: what the product asks of a source of readings. Prometheus and an evidence bundle are its two adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from obs.series import Array, Grid
+from obs.text import Message
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question. `key` names it for good (`kv_use|vllm:kv_cache_usage_perc|value`): a bundle answers by key, Prometheus by `promql`.
+
+    `selector` is the scope (label -> wanted values, in this vocabulary's labels); it is already in `promql`, and a bundle filters by it.
+    """
+
+    key: str
+    promql: str
+    selector: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    thin: str = "last"  # how a source that holds a finer grid fills a coarser step: "last", "max" or "min"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Series in answer to one query: labels of each row, and values of shape [rows, grid.count], NaN where there is no sample."""
+
+    labels: tuple[dict[str, str], ...]
+    values: Array
+    refused: Message | None = None  # this one query was refused, and why; the others were answered
+    notes: tuple[Message, ...] = ()  # what the source remarks (a partial answer, say)
+
+
+@dataclass(frozen=True)
+class About:
+    """What a source says of itself."""
+
+    name: str
+    flavor: str  # "prometheus", "victoriametrics", "thanos", "mimir", "bundle"
+    version: str
+    start: float | None = None  # the stretch it holds, where it is bounded (a bundle): Unix seconds
+    end: float | None = None
+    step: float | None = None  # its own step, where it cannot answer a finer one
+
+
+class Source(Protocol):
+    """Answers range queries. Every failure is an `obs.errors.SourceError`, whose message tells the person what to do."""
+
+    def about(self) -> About:
+        """Name, flavour, version; asks at most once."""
+
+    def metric_names(self, start: float, end: float) -> frozenset[str]:
+        """The metric names that exist in the stretch (a bundle: those it was made from)."""
+
+    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+        """Seconds between samples of `metric`, found from raw samples near `end`; None where there are none."""
+
+    def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        """One answer for each query, in order."""

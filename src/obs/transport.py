@@ -1,0 +1,248 @@
+"""HTTP to a Prometheus-compatible API: one session, its time-outs and credentials, and every failure as a sentence.
+
+prometheus-api-client is used for the calls; what it leaves out is here: a whole-answer deadline (it may wait for ever), POST parameters in
+the body (it puts them into the URL), no compression (on a LAN gzip costs Prometheus five times the CPU), what an error says.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import AuthBase, HTTPBasicAuth
+from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
+from urllib3.util.retry import Retry
+
+from obs.errors import CallError, SourceError
+from obs.text import Message, Quantity, say
+
+if TYPE_CHECKING:
+    from obs.config import SourceSettings
+
+POOL = 16
+LARGEST_BYTES = 400_000_000  # an answer above this is refused before it fills the memory
+CONNECT_SECONDS = 3.0
+_RETRY = Retry(
+    total=1,
+    connect=1,
+    read=0,
+    status=1,
+    backoff_factor=0.1,
+    status_forcelist=(502, 503, 504),
+    allowed_methods=None,
+    raise_on_status=False,
+    respect_retry_after_header=False,
+)
+
+
+class QueryRefused(SourceError):
+    """This one query was refused; the source itself works, and a smaller query may pass."""
+
+
+class _Token(AuthBase):
+    """The bearer token, read for each request (mounted secrets are rotated), and never shown. Keeps a .netrc from replacing it."""
+
+    def __init__(self, source: SourceSettings) -> None:
+        self._source = source
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        token = self._source.token.get_secret_value() if self._source.token else ""
+        if self._source.token_file:
+            try:
+                token = self._source.token_file.read_text("utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise CallError(
+                    say("The token file {path} of the source “{name}” cannot be read. Check OBS_PROMETHEUS_TOKEN_FILE and the file's rights.",
+                        path=str(self._source.token_file), name=self._source.name)
+                ) from error  # fmt: skip
+        if token:
+            request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+
+class PrometheusSession(requests.Session):
+    """A session whose answers are whole, valid and successful, or a SourceError."""
+
+    def __init__(self, source: SourceSettings) -> None:
+        super().__init__()
+        self._source = source
+        parts = requests.utils.urlparse(source.url)
+        self.base = source.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1) if "@" in parts.netloc else source.url
+        self.auth = (
+            HTTPBasicAuth(*(requests.utils.unquote(word or "") for word in (parts.username, parts.password)))
+            if parts.username
+            else _Token(source)
+        )
+        self.headers["Accept-Encoding"] = "identity"
+        if source.tenant:
+            self.headers["X-Scope-OrgID"] = source.tenant
+        if source.ca_file:
+            if not source.ca_file.is_file():
+                raise CallError(
+                    say(
+                        "The CA file {path} of the source “{name}” does not exist. Check OBS_PROMETHEUS_CA_FILE.",
+                        path=str(source.ca_file),
+                        name=source.name,
+                    )
+                )
+            self.verify = str(source.ca_file)
+        self.warnings: dict[str, None] = {}
+
+    def settle(self) -> None:
+        """Mounts this session's own adapter over the one that prometheus-api-client mounts."""
+        for prefix in ("http://", "https://", self.base):
+            self.mount(prefix, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=_RETRY))
+
+    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
+        """One request, answered in full within the source's time-out. Raises SourceError (QueryRefused where only this query is at fault)."""
+        if method == "POST":
+            kwargs["data"] = kwargs.pop("params", None)
+        seconds = self._source.timeout_seconds
+        kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
+        kwargs["auth"] = self.auth
+        deadline = time.monotonic() + seconds + 2
+        try:
+            response = super().request(method, url, *args, stream=True, **kwargs)
+            response._content = self._read(response, deadline)
+        except requests.exceptions.RequestException as error:
+            raise SourceError(self._unreachable(error)) from error
+        self._check(response)
+        return response
+
+    def _read(self, response: requests.Response, deadline: float) -> bytes:
+        chunks, size = [], 0
+        with response:
+            for chunk in response.iter_content(1 << 16):
+                chunks.append(chunk)
+                size += len(chunk)
+                if time.monotonic() > deadline:
+                    raise requests.exceptions.ReadTimeout
+                if size > LARGEST_BYTES:
+                    raise QueryRefused(say("{address} sent more than {size} in one answer. Choose a shorter window or a narrower scope.",
+                                           address=self._source.address, size=Quantity(LARGEST_BYTES, "bytes")))  # fmt: skip
+        return b"".join(chunks)
+
+    def _unreachable(self, error: requests.exceptions.RequestException) -> Message:
+        where = self._source.address
+        causes = [error, *error.args, getattr(error.args[0] if error.args else None, "reason", None)]
+        if isinstance(error, requests.exceptions.SSLError):
+            return say(
+                "The certificate of {address} was not accepted. If it is signed by your own authority, name that authority's file in OBS_PROMETHEUS_CA_FILE; if the port speaks plain HTTP, write http://.",
+                address=where,
+            )
+        if any(isinstance(cause, NameResolutionError) for cause in causes):
+            return say(
+                "The host name in {address} is not known. Check the address for a slip, and whether this machine can resolve it.",
+                address=where,
+            )
+        if isinstance(error, requests.exceptions.ConnectTimeout) or any(isinstance(cause, ConnectTimeoutError) for cause in causes):
+            return say(
+                "{address} did not take the connection in time. Check the address, and the network or firewall between.", address=where
+            )
+        if isinstance(error, requests.exceptions.Timeout):
+            return say("{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+                       address=where, seconds=Quantity(self._source.timeout_seconds, "seconds"))  # fmt: skip
+        if isinstance(error, (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)):
+            return say(
+                "The answer of {address} broke off half-way. Try again; if it happens again, look at the proxy in front of it.",
+                address=where,
+            )
+        if isinstance(error, requests.exceptions.TooManyRedirects):
+            return say("{address} redirects in a circle. Give the address of the Prometheus API itself.", address=where)
+        if "refused" in str(error):
+            return say(
+                "{address} refused the connection: nothing listens there. Check host and port, and whether Prometheus is running.",
+                address=where,
+            )
+        return say(
+            "{address} closed the connection or cannot be reached. Check the address, and whether Prometheus is running.", address=where
+        )
+
+    def _check(self, response: requests.Response) -> None:
+        """Raises SourceError unless this is a whole and successful answer of the API; its JSON is parsed once."""
+        where, status = self._source.address, response.status_code
+        try:
+            body = orjson.loads(response.content)
+        except orjson.JSONDecodeError:
+            body = None
+        said = re.sub(r"\s+", " ", str(body["error"]))[:300] if isinstance(body, dict) and body.get("error") else ""
+        if status == 200 and isinstance(body, dict) and body.get("status") == "success" and "data" in body:
+            response.json = lambda **_: body  # type: ignore[method-assign]
+            self.warnings.update(dict.fromkeys(str(text)[:300] for text in body.get("warnings") or ()))
+            return
+        raise _error(where, status, said, body is not None, bool(response.history))
+
+
+def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> SourceError:
+    """The sentence for an answer that is no success. `said` is the source's own words."""
+    if status in (401, 403):
+        return SourceError(
+            say(
+                "{address} asks for a login that was not accepted (HTTP {status}). Give a token in a file named by OBS_PROMETHEUS_TOKEN_FILE, and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
+                address=where,
+                status=status,
+            )
+        )
+    if status == 404:
+        return SourceError(
+            say(
+                "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path if it has one.",
+                address=where,
+            )
+        )
+    if status == 405:
+        return QueryRefused(
+            say("{address} does not take this kind of request (HTTP 405). Give the address of the Prometheus API itself.", address=where)
+        )
+    if status == 429:
+        return SourceError(
+            say("{address} is asked too often (HTTP 429). Wait a moment, choose a longer refresh, or raise its limit.", address=where)
+        )
+    if status in (400, 413, 414, 422):
+        if "too many samples" in said or "exceeded maximum resolution" in said or status in (413, 414):
+            return QueryRefused(
+                say(
+                    "The window holds too much for {address} ({said}). Choose a shorter window or a narrower scope.",
+                    address=where,
+                    said=said or f"HTTP {status}",
+                )
+            )
+        return QueryRefused(say("{address} refused a query (HTTP {status}): {said}", address=where, status=status, said=said or "?"))
+    if status >= 500:
+        if "timed out" in said or "canceled" in said:
+            return SourceError(
+                say(
+                    "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+                    address=where,
+                    said=said,
+                )
+            )
+        return SourceError(
+            say(
+                "{address} has a fault of its own (HTTP {status}{said}). Try again; if it lasts, look at its log.",
+                address=where,
+                status=status,
+                said=f": {said}" if said else "",
+            )
+        )
+    if status == 200 and not is_json:
+        if redirected:
+            return SourceError(
+                say(
+                    "{address} led to a page that is not Prometheus's API, perhaps a login. Give a token, or the address of the API itself.",
+                    address=where,
+                )
+            )
+        return SourceError(
+            say(
+                "{address} answered with something that is not JSON, or only half of it. Check that it is the address of a Prometheus API.",
+                address=where,
+            )
+        )
+    return SourceError(
+        say("{address} answered, but not as a Prometheus API does (HTTP {status}). Check the address.", address=where, status=status)
+    )

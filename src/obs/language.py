@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LANGUAGES = ("en", "es")
 NONE_SHOWN = "–"  # no figure: never 0, never empty
 _NAMES_SHOWN = 5  # of a longer list, then "and 47 more"
-_NAME_LENGTH = 120
+_NAME_LENGTH, _TEXT_LENGTH = 120, 500
 
 
 def negotiate(lang: str, browser_locale: str | None = None) -> str:
@@ -63,7 +63,7 @@ def value_text(value: Value, lang: str = "en", zone: str = "UTC") -> str:
         return clock(value.at, zone)
     if isinstance(value, Names):
         return _names(value.items, lang)
-    return _decimal(value, lang, 0) if isinstance(value, int) else _visible(value)
+    return _decimal(value, lang, 0) if isinstance(value, int) else _visible(value, _TEXT_LENGTH)
 
 
 def clock(at: float, zone: str = "UTC") -> str:
@@ -151,11 +151,11 @@ def _names(items: tuple[str, ...], lang: str) -> str:
     return render(say_n("{names} and {n} more", "{names} and {n} more", more, names=shown), lang)
 
 
-def _visible(text: str) -> str:
+def _visible(text: str, length: int = _NAME_LENGTH) -> str:
     """Text from outside with what is invisible made visible (line breaks, terminal escapes, text direction), cut where it is endless."""
     hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
     shown = "".join(char.encode("unicode_escape").decode() if unicodedata.category(char) in hidden else char for char in text)
-    return shown if len(shown) <= _NAME_LENGTH else shown[: _NAME_LENGTH - 1] + "…"
+    return shown if len(shown) <= length else shown[: length - 1] + "…"
 
 
 @lru_cache(maxsize=8)

@@ -1,23 +1,20 @@
-"""A diagnosis for machines (JSON, docs/command-line.md) and for people who are not in front of the page (terminal, Markdown). Pure."""
+"""A diagnosis for people who are not in front of the page: for a terminal, and as Markdown for a ticket. Pure."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from obs.language import quantity_text, render, value_text
+from obs.language import NONE_SHOWN, quantity_text, render, value_text
 from obs.signals import Readings
 from obs.source import About
-from obs.text import Message, Names, Quantity, say
-from obs.titles import ROWS, STAGES, STANCES, STATES
+from obs.text import Message, Moment, Names, Quantity, say
+from obs.titles import ROWS, STAGES, STANCES, STATES, STATUSES
 from obs.verdict import Diagnosis, Episode, Evidence, Stance, State, Verdict
 from obs.window import rfc3339, zone_info
 
-SCHEMA = 1
 _STATE_MARKS = {State.APPLIES: "●", State.SUSPECTED: "▲", State.CLEAR: "✓", State.UNKNOWN: "?"}
 _STANCE_MARKS = {Stance.SUPPORTS: "+", Stance.CONTRADICTS: "-", Stance.NEUTRAL: "·", Stance.MISSING: "?"}
 Scope = Mapping[str, tuple[str, ...]]
@@ -46,47 +43,6 @@ class Report:
         return rfc3339(at) if self.zone == "UTC" else datetime.fromtimestamp(round(at), zone_info(self.zone)).isoformat()
 
 
-def to_json(report: Report) -> dict[str, Any]:
-    """The object of the command line and of `GET /api/v1/diagnosis`. No NaN or Infinity: None. Fields are added, never renamed."""
-    diagnosis, about = report.diagnosis, report.about
-    return {
-        "schema": SCHEMA,
-        "window": {"from": rfc3339(diagnosis.start), "to": rfc3339(diagnosis.end), "step_seconds": _finite(diagnosis.step_seconds)},
-        "scope": {label: list(values) for label, values in report.scope.items()},
-        "source": {"name": about.name, "flavor": about.flavor, "version": about.version},
-        "primary": diagnosis.primary,
-        "now": diagnosis.now,
-        "headline": report.text(diagnosis.headline),
-        "summary": report.text(diagnosis.summary),
-        "rows": [_row(verdict, report) for verdict in diagnosis.verdicts],
-        "findings": [
-            {"id": f.id, **_span(f.start, f.end), "replicas": list(f.replicas), "title": report.text(f.title), "says": report.text(f.says)}
-            for f in diagnosis.findings
-        ],
-        "signals": signals_json(report.readings, report.lang),
-        "thresholds": {
-            t.id: {"value": _finite(t.value), "unit": t.unit, "source": t.source, "reason": report.text(t.reason)}
-            for t in diagnosis.thresholds.values()
-        },
-        "replicas": list(diagnosis.replicas),
-        "notes": [report.text(note) for note in report.readings.notes],
-    }
-
-
-def signals_json(readings: Readings, lang: str = "en") -> dict[str, Any]:
-    """Every signal: whether it was measured, under which name, and otherwise why not."""
-    return {
-        name: {
-            "status": reading.status.value,
-            "metric": reading.metric,
-            "looked_for": list(reading.looked_for),
-            "why": render(reading.why, lang) if reading.why else None,
-            "promql": reading.promql,
-        }
-        for name, reading in readings.signals.items()
-    }
-
-
 def to_text(report: Report) -> str:
     """For a terminal: the answer first, then the four rows with their evidence, the findings, and what is missing."""
     lines = [report.text(report.diagnosis.headline)]
@@ -94,10 +50,9 @@ def to_text(report: Report) -> str:
     lines += ([] if summary == lines[0] else [summary]) + [_subject(report), ""]
     for verdict in report.diagnosis.verdicts:
         lines.append(f"{_STATE_MARKS[verdict.state]} {report.text(ROWS[verdict.row])}: {_state(verdict, report)}")
-        lines += [f"    {line}" for line in _details(verdict, report)]
-        lines += [f"    {_STANCE_MARKS[e.stance]} {_evidence(e, report)}" for e in verdict.evidence]
+        lines += [f"    {line}" for line in _said_once(_details(verdict, report))]
         if verdict.state in (State.APPLIES, State.SUSPECTED):
-            lines += [f"    {report.text(say('Change to test: {change}', change=text))}" for text in _changes(verdict, report)]
+            lines += [f"    {report.text(say('Change to test'))}: {text}" for text in changes(verdict, report)]
         lines.append("")
     lines += [f"! {finding}" for finding in _findings(report)]
     lines += [f"* {report.text(note)}" for note in report.readings.notes]
@@ -121,16 +76,16 @@ def to_markdown(report: Report) -> str:
         if verdict.state not in (State.APPLIES, State.SUSPECTED):
             continue
         lines += ["", f"### {escape(report.text(ROWS[verdict.row]))}: {escape(_state(verdict, report))}", ""]
-        lines += [f"- {escape(line)}" for line in _details(verdict, report)]
+        lines += [f"- {escape(line)}" for line in _since(verdict, report)]
         for e in verdict.evidence:
             metric = f" ({code(e.metric)})" if e.metric else ""
             lines.append(f"- {report.text(STANCES[e.stance])}: {escape(_evidence(e, report))}{metric}")
-            lines += [f"  {code(e.promql)}"] if e.promql and e.stance is Stance.SUPPORTS else []
-        lines += [f"- {escape(report.text(say('Change to test: {change}', change=text)))}" for text in _changes(verdict, report)]
+        lines += [f"- {report.text(say('Change to test'))}: {escape(text)}" for text in changes(verdict, report)]
     found = _findings(report)
     lines += (["", f"### {report.text(say('Outside the table'))}", ""] + [f"- {escape(f)}" for f in found]) if found else []
     missing = [f"- {escape(report.text(m))}" for v in report.diagnosis.verdicts for m in v.missing]
     lines += ["", f"### {report.text(say('Missing'))}", "", *dict.fromkeys(missing)] if missing else []
+    lines += _promql_block(report.diagnosis)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -150,48 +105,6 @@ def code(text: str) -> str:
     text = text.replace("\n", " ")
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
-
-
-def _row(verdict: Verdict, report: Report) -> dict[str, Any]:
-    return {
-        "id": verdict.row,
-        "title": report.text(ROWS[verdict.row]),
-        "state": verdict.state.value,
-        "state_now": verdict.state_now.value,
-        "confidence": _finite(verdict.confidence),
-        "stage": verdict.stage,
-        "reason": report.text(verdict.reason) or None,
-        "follows_from": verdict.follows_from,
-        "episodes": [{**_span(e.start, e.end), "replicas": list(e.replicas)} for e in verdict.episodes],
-        "evidence": [_evidence_json(e, report) for e in verdict.evidence],
-        "missing": [report.text(m) for m in verdict.missing],
-        "changes_to_test": _changes(verdict, report),
-    }
-
-
-def _evidence_json(e: Evidence, report: Report) -> dict[str, Any]:
-    return {
-        "signal": e.signal,
-        "stance": e.stance.value,
-        "value": _finite(e.value),
-        "unit": e.unit,
-        "baseline": _finite(e.baseline),
-        "threshold": _finite(e.threshold),
-        "onset": rfc3339(e.onset) if e.onset is not None else None,
-        "replicas": list(e.replicas),
-        "metric": e.metric,
-        "promql": e.promql,
-        "title": report.text(e.title),
-        "says": report.text(e.says),
-    }
-
-
-def _span(start: float, end: float | None) -> dict[str, str | None]:
-    return {"from": rfc3339(start), "to": rfc3339(end) if end is not None else None}
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _subject(report: Report) -> str:
@@ -219,11 +132,38 @@ def _state(verdict: Verdict, report: Report) -> str:
     return ", ".join(words)
 
 
-def _details(verdict: Verdict, report: Report) -> Iterator[str]:
+def _since(verdict: Verdict, report: Report) -> Iterator[str]:
     if verdict.reason:
         yield report.text(verdict.reason)
     for episode in verdict.episodes:
         yield _episode(episode, report)
+
+
+def _details(verdict: Verdict, report: Report) -> Iterator[str]:
+    """Why, since when, the evidence with its onset, what is missing."""
+    yield from _since(verdict, report)
+    for e in verdict.evidence:
+        onset = say("since {at}", at=Moment(e.onset)) if e.onset is not None else None
+        yield f"{_STANCE_MARKS[e.stance]} " + ", ".join(part for part in (_evidence(e, report), report.text(onset)) if part)
+    for message in verdict.missing:
+        yield f"{_STANCE_MARKS[Stance.MISSING]} {report.text(message)}"
+
+
+def _said_once(lines: Iterable[str]) -> list[str]:
+    """What is missing is a reason and a piece of evidence too: the lines less those whose words stand in one before."""
+    said: list[str] = []
+    for line in lines:
+        if not any(line.removeprefix(f"{_STANCE_MARKS[Stance.MISSING]} ") in earlier for earlier in said):
+            said.append(line)
+    return said
+
+
+def _promql_block(diagnosis: Diagnosis) -> list[str]:
+    """The queries of what supports a row, ready to paste, each once."""
+    rows = [v for v in diagnosis.verdicts if v.state in (State.APPLIES, State.SUSPECTED)]
+    queries = dict.fromkeys(e.promql for v in rows for e in v.evidence if e.promql and e.stance is Stance.SUPPORTS)
+    fence = "`" * max([3, *(len(run) + 1 for query in queries for run in re.findall("`+", query))])
+    return ["", "### PromQL", "", f"{fence}promql", *queries, fence] if queries else []
 
 
 def _episode(episode: Episode, report: Report) -> str:
@@ -254,7 +194,8 @@ def _decisive(verdict: Verdict) -> list[Evidence]:
     return sorted(verdict.evidence, key=lambda e: order.index(e.stance))
 
 
-def _changes(verdict: Verdict, report: Report) -> list[str]:
+def changes(verdict: Verdict, report: Report) -> list[str]:
+    """Each change to test with its figures and its caveats, in one paragraph."""
     return [
         " ".join(part if part[-1:] in ".!?:" else f"{part}." for part in map(report.text, (c.title, c.detail, *c.caveats)) if part)
         for c in verdict.changes
@@ -266,3 +207,13 @@ def _findings(report: Report) -> list[str]:
         f"{report.text(f.title)}, {_episode(Episode(f.start, f.end, f.replicas), report)}: {report.text(f.says)}"
         for f in report.diagnosis.findings
     ]
+
+
+def coverage_text(readings: Readings, lang: str = "en") -> str:
+    """Every signal with the metric that was found, or why there is none."""
+    width = max(len(render(reading.signal.title, lang)) for reading in readings.signals.values())
+    lines = []
+    for reading in readings.signals.values():
+        found = reading.metric or (render(reading.why, lang) if reading.why else NONE_SHOWN)
+        lines.append(f"{render(reading.signal.title, lang):<{width}}  {render(STATUSES[reading.status], lang):<11}  {found}")
+    return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from obs.signals import Status
 from obs.text import Message, say
 from obs.verdict import Stance, State
 
@@ -31,4 +32,10 @@ STAGES: Mapping[str, Message] = {
     "tokenization": say("tokenization"),
     "prefill": say("prefill"),
     "network": say("network"),
+}
+STATUSES: Mapping[Status, Message] = {
+    Status.MEASURED: say("measured"),
+    Status.NO_TRAFFIC: say("no traffic"),
+    Status.ABSENT: say("absent"),
+    Status.STALE: say("stale"),
 }

@@ -1,0 +1,57 @@
+"""One diagnosis from parameters: what `obs diagnose --format json` prints and `GET /api/v1/diagnosis` answers, from the same code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from obs import bundle, collect, diagnosis, links
+from obs.config import Settings
+from obs.errors import CallError, SourceError
+from obs.language import negotiate, render
+from obs.links import View
+from obs.prometheus import Prometheus
+from obs.report import Report
+from obs.report_json import to_json
+from obs.source import Source
+
+
+def diagnosis_response(params: Mapping[str, Sequence[str]], settings: Settings, now: float) -> tuple[int, dict[str, Any]]:
+    """(HTTP status, JSON object) for the parameters of a link: 200, 400 for a wrong call, 502 for a source that fails.
+
+    Unlike the page, which falls back to a default and says so, a program that sends what does not parse is told so.
+    """
+    lang = negotiate((params.get("lang") or [""])[-1])
+    try:
+        view = strict(params)
+        return 200, to_json(report(open_source(view, settings), view, settings, now))
+    except CallError as error:
+        return 400, {"error": render(error.says, lang)}
+    except SourceError as error:
+        return 502, {"error": render(error.says, lang)}
+
+
+def strict(params: Mapping[str, Sequence[str]]) -> View:
+    """The view of the parameters; a CallError for the first that does not parse."""
+    view, notes = links.parse("", params)
+    if notes:
+        raise CallError(notes[0])
+    return view
+
+
+def open_source(view: View, settings: Settings) -> Source:
+    """The source that the view names: a known bundle, a configured source, the default one, else the sample recording."""
+    if view.bundle:
+        return bundle.named(view.bundle, settings.bundle_dir)
+    configured = settings.source(view.source)
+    return Prometheus(configured) if configured else bundle.sample()
+
+
+def report(source: Source, view: View, settings: Settings, now: float) -> Report:
+    """Collects, diagnoses, and holds what a report is made of. Times without an offset are UTC where the view has no zone."""
+    about = source.about()
+    window = links.resolve(view, now, about)
+    readings = collect.collect(source, window, view.scope, settings)
+    lang, zone = negotiate(view.lang), view.zone or "UTC"
+    found = diagnosis.diagnose(readings, settings.thresholds)
+    return Report(found, readings, about, view.scope, lang, zone)

@@ -13,8 +13,9 @@ import numpy as np
 
 from obs import measure, replicas
 from obs.errors import CallError
+from obs.narrow import groups, narrow
 from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
-from obs.promql import label_name
+from obs.promql import label_name, selector
 from obs.series import Grid
 from obs.signals import SIGNALS, Buckets, Reading, Readings
 from obs.source import Source
@@ -25,11 +26,14 @@ from obs.window import Window
 if TYPE_CHECKING:
     from obs.config import Settings
 
+__all__ = ["checked", "collect", "groups", "narrow", "scope_values"]
+
 HOUR = 3600.0
 LONGEST_SECONDS = 31 * 24 * HOUR
 FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it scans coarsely
 FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
 COARSE_STEPS = 1500
+PROBE_STEPS = 30
 DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
 
 
@@ -59,14 +63,12 @@ def collect(
     baseline = HOUR if window.seconds <= FINE_SECONDS else 0.0
     about = source.about()
     names = source.metric_names(window.start - baseline, window.end)
-    known = [v for v in vocabularies() if v.knows(names)]
+    scrapes = _scrapes(source, names, scope, Window(window.start - baseline, window.end))
+    known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else v.knows(names))]
     engines = [v for v in known if v.role == "engine"]
-    scrapes = {v.id: _scrape(source, v, names, window) for v in known if v.role in ("engine", "gateway")}
-    scrape = min((scrapes[v.id] or DEFAULT_SCRAPE for v in engines), default=None) or min(
-        (s for s in scrapes.values() if s), default=DEFAULT_SCRAPE
-    )
+    scrape = min((scrapes[v.id] for v in engines), default=min(scrapes.values(), default=DEFAULT_SCRAPE))
     own_step = step or max(_step(window.seconds + baseline, baseline > 0, scrape), about.step or 0.0)
-    ranges = Ranges(own_step, scrape, {system: max(60.0, 4 * (s or scrape)) for system, s in scrapes.items()}, max(300.0, 4 * scrape))
+    ranges = Ranges(own_step, scrape, {system: 4 * seconds for system, seconds in scrapes.items()}, max(300.0, 4 * scrape))
     if ranges.coarse:
         ranges = Ranges(own_step, scrape, ranges.rates, max(ranges.resets, own_step))
     grid = Grid.covering(window.start - baseline, window.end, own_step)
@@ -74,11 +76,9 @@ def collect(
 
     first = _ask(source, [a for v in known if v.role in ("engine", "gateway") for a in asks(v, names, scope, ranges, (), overrides)], grid)
     seats = replicas.seats(r for r in first.rows if r.ask.part != "buckets")
-    second = _ask(
-        source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats, engines)], grid
-    )
+    second = _ask(source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats)], grid)
     if "model" not in scope:
-        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], seats, engines)
+        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], seats)
     if not seats:
         seats = replicas.pods_that_died(second.rows)
     if "replica" in scope:
@@ -89,12 +89,19 @@ def collect(
     readings, buckets = _measure(
         [*first.rows, *second.rows], [*first.asked, *second.asked], {**first.refused, **second.refused}, seats, known, span
     )
-    engine_seen = any(s.replica.system for s in seats)
-    notes = _distinct((*_notes(known, scope), *first.notes, *second.notes))
     return Readings(
-        grid, window.start, window.end, scrape, max((ranges.rate(v.id) for v in engines), default=ranges.rate("")), tuple(s.replica for s in seats),
-        readings, buckets, ranges.resets, engine_seen, notes,
-    )  # fmt: skip
+        grid=grid,
+        start=window.start,
+        end=window.end,
+        scrape_seconds=scrape,
+        rate_seconds=max((ranges.rate(v.id) for v in engines), default=ranges.rate("")),
+        replicas=tuple(s.replica for s in seats),
+        signals=readings,
+        buckets=buckets,
+        resets_seconds=ranges.resets,
+        engine_seen=bool(engines),
+        notes=_distinct((*_notes(known, scope), *first.notes, *second.notes)),
+    )
 
 
 def checked(window: Window, now: float | None = None) -> Window:
@@ -117,14 +124,43 @@ def _step(seconds: float, fine: bool, scrape: float) -> float:
     return own if least <= own else float(np.ceil(least / own) * own)
 
 
-def _scrape(source: Source, vocabulary: Vocabulary, names: Collection[str], window: Window) -> float | None:
-    probe = next((name for name in vocabulary.probe if name in names), None)
-    return source.scrape_interval(probe, window.start, window.end) if probe else None
+def _present(source: Source, names: Collection[str], scope: Scope, window: Window) -> list[tuple[replicas.Row, float]]:
+    """A quick look with a few long steps: rows of each engine's and gateway's probes, with the time at which each was last seen."""
+    step = max(60.0, float(np.ceil(window.seconds / PROBE_STEPS / 60) * 60))
+    ranges = Ranges(step, step / 4, {}, step)
+    grid = Grid.covering(window.start + step, window.end + step, step)  # each step looks back over itself
+    every = [a for v in vocabularies() for a in asks(v, names, scope, ranges) if a.signal in v.probe and a.part in ("value", "count")]
+    found = _ask(source, every, grid)
+    return [(r, float(grid.times[np.flatnonzero(np.isfinite(r.values))[-1]])) for r in found.rows if np.isfinite(r.values).any()]
 
 
-def _tied(
-    vocabulary: Vocabulary, names: Collection[str], scope: Scope, ranges: Ranges, seats: list[replicas.Seat], engines: list[Vocabulary]
-) -> Iterable[Ask]:
+def _scrapes(source: Source, names: Collection[str], scope: Scope, window: Window) -> dict[str, float]:
+    """The scrape interval of every engine and gateway that has a sample in the scope and window, found where it was last seen."""
+    last: dict[str, tuple[float, Ask]] = {}
+    for r, at in _present(source, names, scope, window):
+        if at > last.get(r.ask.vocabulary.id, (0.0, r.ask))[0]:
+            last[r.ask.vocabulary.id] = (at, r.ask)
+    found = {}
+    for system, (at, a) in last.items():
+        metric = a.candidate.metrics(SIGNALS[a.signal].kind)[0]
+        braces = selector(a.query.selector, a.vocabulary.match, a.candidate.match)
+        found[system] = source.scrape_interval(f"{metric}{{{braces}}}", max(window.start, at - HOUR), min(at, window.end)) or DEFAULT_SCRAPE
+    return found
+
+
+def scope_values(source: Source, window: Window, scope: Scope | None = None) -> dict[str, list[str]]:
+    """What the bar can offer: the namespaces, models and replicas that an engine showed in the window (within `scope`, if given)."""
+    names = source.metric_names(window.start, window.end)
+    seats = replicas.seats(r for r, _ in _present(source, names, scope or {}, window))
+    found = {
+        "namespace": {s.replica.namespace for s in seats},
+        "model": {s.replica.model for s in seats},
+        "replica": {s.replica.name for s in seats},
+    }
+    return {word: sorted(value for value in values if value) for word, values in found.items()}
+
+
+def _tied(vocabulary: Vocabulary, names: Collection[str], scope: Scope, ranges: Ranges, seats: list[replicas.Seat]) -> Iterable[Ask]:
     """What belongs to the engines' pods and jobs, and no more: a cluster has thousands of other pods."""
     only: Pairs = ()
     pods = tuple(sorted({s.pod for s in seats if s.pod}))

@@ -113,13 +113,14 @@ class Settings(BaseSettings):
                 ca_file=self.prometheus_ca_file,
                 tenant=self.prometheus_tenant,
                 timeout_seconds=self.prometheus_timeout_seconds,
+                name="default",
             ),
             "PROMETHEUS_",
         )
 
 
 def _checked(make: Callable[[], T], prefix: str = "") -> T:
-    """What `make` returns; a CallError that names the variable where it does not validate. The wrong value is not repeated: it may be a secret."""
+    """What `make` returns; a CallError that names the wrong variable, and does not repeat the value: it may be a secret."""
     try:
         return make()
     except ValidationError as error:

@@ -11,8 +11,8 @@ import numpy as np
 from obs import absence, promql
 from obs.plan import Ask
 from obs.replicas import Row, Seat, tied
-from obs.series import Array, Grid
-from obs.signals import SIGNALS, Buckets, Kind, Level, Reading, Signal, Status
+from obs.series import Array, Grid, Mask
+from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
 from obs.text import Message
 from obs.vocabulary import Vocabulary, vocabularies
 
@@ -84,7 +84,7 @@ def reading(
 
 
 def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...]:
-    known = [v for v in (systems if signal.level is Level.REPLICA and any(v.role == "engine" for v in systems) else vocabularies())]
+    known = list(systems if signal.level is Level.REPLICA and any(v.role == "engine" for v in systems) else vocabularies())
     others = [v for v in vocabularies() if v.role in ("hardware", "target", "gateway") and v not in known]
     return tuple(dict.fromkeys(c.title for v in (*known, *others) if signal.id in v.signals for c in v.signals[signal.id].candidates))
 
@@ -157,7 +157,7 @@ def _scaled(r: Row) -> Array:
 
 
 def _status(signal: Signal, found: _Found, span: Span) -> tuple[Status, Message | None]:
-    seen = np.isfinite(found.values) | (np.isfinite(found.count) if found.count is not None else False)
+    seen: Mask = np.isfinite(found.values if found.count is None else np.fmax(found.values, found.count))
     if not seen.any():
         return Status.ABSENT, None
     if not seen[:, span.recent].any():

@@ -83,9 +83,10 @@ def pairs(vocabulary: Vocabulary, scope: Scope, variant: Variant) -> Pairs:
     for word, values in scope.items():
         if word == "replica":
             found += _replica(vocabulary, values, variant)
-        elif label := vocabulary.scope_label(word, variant):
-            if word in ("namespace", "model") or label in vocabulary.identity(variant) or label not in _owned():
-                found.append((label, values))
+            continue
+        label = vocabulary.scope_label(word, variant)
+        if label and (word in ("namespace", "model") or label in vocabulary.identity(variant) or label not in _owned()):
+            found.append((label, values))
     return tuple(found)
 
 

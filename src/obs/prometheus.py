@@ -15,7 +15,7 @@ from obs.promql import duration
 from obs.series import Array, Grid
 from obs.source import About, Answer, Query
 from obs.text import Message, say
-from obs.transport import PrometheusSession, QueryRefused
+from obs.transport import PrometheusSession, QueryRefusedError
 
 if TYPE_CHECKING:
     from obs.config import SourceSettings
@@ -60,7 +60,7 @@ class Prometheus:
         return frozenset(map(str, self._get.get_label_values("__name__", params={"start": start, "end": end})))
 
     def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        """Seconds between samples of `metric` (a name or a selector): the median, so lost scrapes do not count; looked for from the end backwards."""
+        """Seconds between samples of `metric` (name or selector), looked for backwards. The median: lost scrapes do not count."""
         for share in (0.0, 0.25, 0.5, 0.75):
             self.requests += 1
             at = end - share * (end - start)
@@ -89,7 +89,7 @@ class Prometheus:
     def _batch(self, batch: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
         try:
             rows = self._range(_joined(batch), grid)
-        except QueryRefused as error:
+        except QueryRefusedError as error:
             if len(batch) == 1:
                 return {batch[0][0]: Answer((), np.empty((0, grid.count)), error.says)}
             half = len(batch) // 2

@@ -12,7 +12,7 @@ import numpy as np
 from obs.plan import Ask, node
 from obs.series import Array
 from obs.signals import Replica
-from obs.vocabulary import Vocabulary
+from obs.vocabulary import vocabularies
 
 
 @dataclass(frozen=True)
@@ -126,14 +126,14 @@ def _host(instance: str) -> str:
     return re.sub(r":\d+$", "", instance)
 
 
-def dead_targets(ups: Sequence[Row], found: Sequence[Seat], engines: Sequence[Vocabulary]) -> list[Seat]:
-    """Targets that left nothing but `up`: of a job whose every living target is an engine, or, where no engine is left, of a job called like one."""
+def dead_targets(ups: Sequence[Row], found: Sequence[Seat]) -> list[Seat]:
+    """Targets that left nothing but `up`: of a job whose living targets are all engines; where no engine is left, of a job called like one."""
     loose = [r for r in ups if not tied(r, found)]
     living_others = {r.job for r in loose if np.nanmax(r.values, initial=0.0) > 0}
     jobs = {job: s.replica.system for s in found for job, _ in s.targets if job and job not in living_others}
     extra: dict[tuple[str, str], Seat] = {}
     for r in loose:
-        system = jobs.get(r.job) or next((v.id for v in engines if not found and v.job_hint and re.search(v.job_hint, r.job)), None)
+        system = jobs.get(r.job) or next((v.id for v in vocabularies() if not found and v.job_hint and re.search(v.job_hint, r.job)), None)
         if system and np.isfinite(r.values).any():
             seat = extra.setdefault((r.namespace, r.node), Seat(Replica(r.node, r.namespace, "", system), r.node, r.pod, ""))
             seat.targets.add((r.job, r.instance))

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import orjson
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase, HTTPBasicAuth
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, ProtocolError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from obs.errors import CallError, SourceError
@@ -39,7 +40,7 @@ _RETRY = Retry(
 )
 
 
-class QueryRefused(SourceError):
+class QueryRefusedError(SourceError):
     """This one query was refused; the source itself works, and a smaller query may pass."""
 
 
@@ -56,9 +57,12 @@ class _Token(AuthBase):
                 token = self._source.token_file.read_text("utf-8").strip()
             except (OSError, UnicodeDecodeError) as error:
                 raise CallError(
-                    say("The token file {path} of the source “{name}” cannot be read. Check OBS_PROMETHEUS_TOKEN_FILE and the file's rights.",
-                        path=str(self._source.token_file), name=self._source.name)
-                ) from error  # fmt: skip
+                    say(
+                        "The token file {path} of the source “{name}” cannot be read. Check OBS_PROMETHEUS_TOKEN_FILE and its rights.",
+                        path=str(self._source.token_file),
+                        name=self._source.name,
+                    )
+                ) from error
         if token:
             request.headers["Authorization"] = f"Bearer {token}"
         return request
@@ -70,13 +74,9 @@ class PrometheusSession(requests.Session):
     def __init__(self, source: SourceSettings) -> None:
         super().__init__()
         self._source = source
-        parts = requests.utils.urlparse(source.url)
+        parts = urlsplit(source.url)
         self.base = source.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1) if "@" in parts.netloc else source.url
-        self.auth = (
-            HTTPBasicAuth(*(requests.utils.unquote(word or "") for word in (parts.username, parts.password)))
-            if parts.username
-            else _Token(source)
-        )
+        self.auth = HTTPBasicAuth(*(unquote(word or "") for word in (parts.username, parts.password))) if parts.username else _Token(source)
         self.headers["Accept-Encoding"] = "identity"
         if source.tenant:
             self.headers["X-Scope-OrgID"] = source.tenant
@@ -97,8 +97,8 @@ class PrometheusSession(requests.Session):
         for prefix in ("http://", "https://", self.base):
             self.mount(prefix, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=_RETRY))
 
-    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
-        """One request, answered in full within the source's time-out. Raises SourceError (QueryRefused where only this query is at fault)."""
+    def request(self, method: str, url: str, **kwargs: Any) -> requests.Response:  # type: ignore[override]  # keywords only
+        """One request, answered in full and in time. Raises SourceError; QueryRefusedError where only this query is at fault."""
         if method == "POST":
             kwargs["data"] = kwargs.pop("params", None)
         seconds = self._source.timeout_seconds
@@ -106,9 +106,9 @@ class PrometheusSession(requests.Session):
         kwargs["auth"] = self.auth
         deadline = time.monotonic() + seconds + 2
         try:
-            response = super().request(method, url, *args, stream=True, **kwargs)
+            response = super().request(method, url, stream=True, **kwargs)
             response._content = self._read(response, deadline)
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.RequestException, HTTPError) as error:
             raise SourceError(self._unreachable(error)) from error
         self._check(response)
         return response
@@ -116,48 +116,51 @@ class PrometheusSession(requests.Session):
     def _read(self, response: requests.Response, deadline: float) -> bytes:
         chunks, size = [], 0
         with response:
-            for chunk in response.iter_content(1 << 16):
+            while chunk := response.raw.read1(1 << 16):  # not iter_content: it waits for a full chunk, however slowly the bytes drip
                 chunks.append(chunk)
                 size += len(chunk)
                 if time.monotonic() > deadline:
                     raise requests.exceptions.ReadTimeout
                 if size > LARGEST_BYTES:
-                    raise QueryRefused(say("{address} sent more than {size} in one answer. Choose a shorter window or a narrower scope.",
-                                           address=self._source.address, size=Quantity(LARGEST_BYTES, "bytes")))  # fmt: skip
+                    raise QueryRefusedError(
+                        say(
+                            "{address} sent more than {size} in one answer. Choose a shorter window or a narrower scope.",
+                            address=self._source.address,
+                            size=Quantity(LARGEST_BYTES, "bytes"),
+                        )
+                    )
         return b"".join(chunks)
 
-    def _unreachable(self, error: requests.exceptions.RequestException) -> Message:
+    def _unreachable(self, error: Exception) -> Message:
         where = self._source.address
-        causes = [error, *error.args, getattr(error.args[0] if error.args else None, "reason", None)]
+        reason = getattr(error.args[0] if error.args else None, "reason", None)
         if isinstance(error, requests.exceptions.SSLError):
             return say(
-                "The certificate of {address} was not accepted. If it is signed by your own authority, name that authority's file in OBS_PROMETHEUS_CA_FILE; if the port speaks plain HTTP, write http://.",
+                "The certificate of {address} was not accepted. If your own authority signed it, name that authority's file in "
+                "OBS_PROMETHEUS_CA_FILE; if the port speaks plain HTTP, write http://.",
                 address=where,
             )
-        if any(isinstance(cause, NameResolutionError) for cause in causes):
+        if isinstance(reason, NameResolutionError):
             return say(
-                "The host name in {address} is not known. Check the address for a slip, and whether this machine can resolve it.",
-                address=where,
+                "The host name in {address} is not known. Check it for a slip, and whether this machine can resolve it.", address=where
             )
-        if isinstance(error, requests.exceptions.ConnectTimeout) or any(isinstance(cause, ConnectTimeoutError) for cause in causes):
+        if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
+            return say("{address} did not take the connection in time. Check the address, and the network between.", address=where)
+        if isinstance(error, (requests.exceptions.Timeout, ReadTimeoutError)) or isinstance(reason, ReadTimeoutError):
             return say(
-                "{address} did not take the connection in time. Check the address, and the network or firewall between.", address=where
-            )
-        if isinstance(error, requests.exceptions.Timeout):
-            return say("{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-                       address=where, seconds=Quantity(self._source.timeout_seconds, "seconds"))  # fmt: skip
-        if isinstance(error, (requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)):
-            return say(
-                "The answer of {address} broke off half-way. Try again; if it happens again, look at the proxy in front of it.",
+                "{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise "
+                "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
                 address=where,
+                seconds=Quantity(self._source.timeout_seconds, "seconds"),
+            )
+        if isinstance(error, (ProtocolError, requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)):
+            return say(
+                "The answer of {address} broke off half-way. Try again; if it lasts, look at the proxy in front of it.", address=where
             )
         if isinstance(error, requests.exceptions.TooManyRedirects):
             return say("{address} redirects in a circle. Give the address of the Prometheus API itself.", address=where)
         if "refused" in str(error):
-            return say(
-                "{address} refused the connection: nothing listens there. Check host and port, and whether Prometheus is running.",
-                address=where,
-            )
+            return say("{address} refused the connection. Check host and port, and whether Prometheus is running there.", address=where)
         return say(
             "{address} closed the connection or cannot be reached. Check the address, and whether Prometheus is running.", address=where
         )
@@ -179,10 +182,13 @@ class PrometheusSession(requests.Session):
 
 def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> SourceError:
     """The sentence for an answer that is no success. `said` is the source's own words."""
+    if status in (400, 405, 413, 414, 422):
+        return QueryRefusedError(_refusal(where, status, said))
     if status in (401, 403):
         return SourceError(
             say(
-                "{address} asks for a login that was not accepted (HTTP {status}). Give a token in a file named by OBS_PROMETHEUS_TOKEN_FILE, and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
+                "{address} asks for a login that was not accepted (HTTP {status}). Name a file with a token in OBS_PROMETHEUS_TOKEN_FILE, "
+                "and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
                 address=where,
                 status=status,
             )
@@ -190,37 +196,23 @@ def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) 
     if status == 404:
         return SourceError(
             say(
-                "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path if it has one.",
+                "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path.",
                 address=where,
             )
         )
-    if status == 405:
-        return QueryRefused(
-            say("{address} does not take this kind of request (HTTP 405). Give the address of the Prometheus API itself.", address=where)
-        )
     if status == 429:
         return SourceError(
-            say("{address} is asked too often (HTTP 429). Wait a moment, choose a longer refresh, or raise its limit.", address=where)
+            say("{address} is asked too often (HTTP 429). Wait a moment, refresh less often, or raise its limit.", address=where)
         )
-    if status in (400, 413, 414, 422):
-        if "too many samples" in said or "exceeded maximum resolution" in said or status in (413, 414):
-            return QueryRefused(
-                say(
-                    "The window holds too much for {address} ({said}). Choose a shorter window or a narrower scope.",
-                    address=where,
-                    said=said or f"HTTP {status}",
-                )
+    if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
+        return SourceError(
+            say(
+                "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+                address=where,
+                said=said,
             )
-        return QueryRefused(say("{address} refused a query (HTTP {status}): {said}", address=where, status=status, said=said or "?"))
+        )
     if status >= 500:
-        if "timed out" in said or "canceled" in said:
-            return SourceError(
-                say(
-                    "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-                    address=where,
-                    said=said,
-                )
-            )
         return SourceError(
             say(
                 "{address} has a fault of its own (HTTP {status}{said}). Try again; if it lasts, look at its log.",
@@ -229,20 +221,25 @@ def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) 
                 said=f": {said}" if said else "",
             )
         )
-    if status == 200 and not is_json:
-        if redirected:
-            return SourceError(
-                say(
-                    "{address} led to a page that is not Prometheus's API, perhaps a login. Give a token, or the address of the API itself.",
-                    address=where,
-                )
-            )
+    if status == 200 and not is_json and redirected:
         return SourceError(
-            say(
-                "{address} answered with something that is not JSON, or only half of it. Check that it is the address of a Prometheus API.",
-                address=where,
-            )
+            say("{address} led to a page that is no Prometheus API, perhaps a login. Give a token or the API's address.", address=where)
+        )
+    if status == 200 and not is_json:
+        return SourceError(
+            say("{address} answered what is not JSON, or only half of it. Check that it is a Prometheus API.", address=where)
         )
     return SourceError(
         say("{address} answered, but not as a Prometheus API does (HTTP {status}). Check the address.", address=where, status=status)
     )
+
+
+def _refusal(where: str, status: int, said: str) -> Message:
+    if status in (413, 414) or "too many samples" in said or "exceeded maximum resolution" in said:
+        words = said or f"HTTP {status}"
+        return say(
+            "The window holds too much for {address} ({said}). Choose a shorter window or a narrower scope.", address=where, said=words
+        )
+    if status == 405:
+        return say("{address} does not take this kind of request (HTTP 405). Give the address of the Prometheus API itself.", address=where)
+    return say("{address} refused a query (HTTP {status}): {said}", address=where, status=status, said=said or "?")

@@ -1,6 +1,7 @@
 """Vocabularies: one system's names for the signals, as data (`engines/`, `gateways/`, `hardware/`, one TOML file each).
 
-A new engine is a new file. A file that does not hold together (unknown signal, empty candidate, wrong type) raises `CallError` with its name.
+A new engine is a new file. A file that does not hold together (an unknown signal, a candidate without a metric) raises `CallError` with
+its name.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Vocabulary(_Strict):
     title: str
     role: Literal["engine", "gateway", "hardware", "target"]
     job_hint: str = ""
-    probe: tuple[str, ...] = Field(min_length=1)  # metrics that tell that it is there, and how often it is scraped
+    probe: tuple[str, ...] = ()  # signals that tell that it is there, and how often it is scraped
     match: str = ""
     labels: Labels = Labels()
     variants: tuple[Variant, ...] = (Variant(),)
@@ -104,9 +105,11 @@ class Vocabulary(_Strict):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        unknown = sorted(set(self.signals) - set(SIGNALS))
+        unknown = sorted(set(self.signals) - set(SIGNALS)) + sorted(set(self.probe) - set(self.signals))
         if unknown:
             raise ValueError(f"unknown signals: {', '.join(unknown)}")
+        if self.role in ("engine", "gateway") and not self.probe:
+            raise ValueError("an engine or gateway needs a probe")
         return self
 
     def identity(self, variant: Variant) -> tuple[str, ...]:

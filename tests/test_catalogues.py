@@ -1,0 +1,97 @@
+"""Both catalogues hold every sentence of the project, whole, with the same holes; nothing English is left in the Spanish one."""
+
+import re
+import string
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import catalogues
+
+KEYS = catalogues.extract()
+# What is the same in both languages: names, units, symbols, and words that Spanish shares.
+SAME = {
+    "obs",
+    "PromQL",
+    "Prometheus",
+    "no",
+    "Prefill, ",
+    "prefill",
+    "Error",
+    "UTC",
+    "{figure} tokens/s",
+    "{figure} token",
+    "{figure} tokens",
+    "total",
+}
+ENGLISH = re.compile(
+    r"\b(the|and|with|without|which|since|before|after|threshold|waiting|requests?|cache use|no such|has|have|was|were|choose|give|of|to|is)\b",
+    re.I,
+)
+
+
+def holes(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def entries(lang: str) -> dict[str, tuple[str, ...]]:
+    found = {}
+    for message in catalogues.load(lang):
+        if message.id:
+            key = message.id if isinstance(message.id, str) else message.id[0]
+            found[key] = (message.string,) if isinstance(message.string, str) else tuple(message.string)
+    return found
+
+
+def test_the_sentences_were_found():
+    assert len(KEYS) > 100
+    assert "KV cache use" in KEYS
+
+
+@pytest.mark.parametrize("lang", catalogues.LANGUAGES)
+def test_every_sentence_is_in_the_catalogue_and_nothing_else(lang):
+    """When this fails: `make catalogues`, then translate what it lists."""
+    firsts = {key if isinstance(key, str) else key[0] for key in KEYS}
+    assert sorted(firsts - set(entries(lang))) == []
+    assert sorted(set(entries(lang)) - firsts) == []
+
+
+@pytest.mark.parametrize("lang", catalogues.LANGUAGES)
+def test_every_sentence_is_translated_and_certain(lang):
+    assert sorted(key for key, texts in entries(lang).items() if not all(texts)) == []
+    assert [message.id for message in catalogues.load(lang) if message.id and message.fuzzy] == []
+
+
+@pytest.mark.parametrize("lang", catalogues.LANGUAGES)
+def test_a_translation_has_the_holes_of_its_sentence(lang):
+    known = entries(lang)
+    wrong = []
+    for key in KEYS:
+        originals = (key,) if isinstance(key, str) else key
+        allowed = set().union(*map(holes, originals))
+        for text in known.get(originals[0], ()):
+            if text and not (
+                holes(text) == allowed if len(originals) == 1 else holes(originals[0]) & holes(originals[1]) <= holes(text) <= allowed
+            ):
+                wrong.append((originals[0], text))
+    assert wrong == []
+
+
+def test_the_english_catalogue_says_what_the_code_says():
+    assert {key: texts[0] for key, texts in entries("en").items() if texts[0] != key} == {}
+
+
+def test_nothing_english_is_left_in_the_spanish_catalogue():
+    left = {
+        key: text for key, texts in entries("es").items() for text in texts if key not in SAME and (text == key or ENGLISH.search(text))
+    }
+    assert {key: text for key, text in left.items() if re.search("[a-z]{3}", re.sub(r"\{\w+\}", "", text))} == {}
+
+
+def test_a_sentence_that_is_no_literal_is_refused(tmp_path):
+    (tmp_path / "app.py").write_text('say("Fine {a}", a=say("Inner"))\nsay_n("one", "many", n)\nsay(text)\n')
+    assert list(catalogues.sentences(tmp_path / "app.py")) == [(1, "Fine {a}"), (2, ("one", "many")), (3, None), (1, "Inner")]
+    with pytest.raises(SystemExit, match="app.py:3"):
+        catalogues.extract(tmp_path)

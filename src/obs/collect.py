@@ -12,24 +12,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from obs import measure, replicas
-from obs.errors import CallError
 from obs.narrow import groups, narrow
 from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
 from obs.promql import label_name, selector
 from obs.series import Grid
 from obs.signals import SIGNALS, Buckets, Reading, Readings
 from obs.source import Source
-from obs.text import Message, Quantity, say
+from obs.text import Message, say
 from obs.vocabulary import Vocabulary, vocabularies
-from obs.window import Window
+from obs.window import Window, check
 
 if TYPE_CHECKING:
     from obs.config import Settings
 
-__all__ = ["checked", "collect", "groups", "narrow", "scope_values"]
+__all__ = ["collect", "groups", "narrow", "scope_values"]
 
 HOUR = 3600.0
-LONGEST_SECONDS = 31 * 24 * HOUR
 FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it scans coarsely
 FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
 COARSE_STEPS = 1500
@@ -58,10 +56,11 @@ def collect(
 
     `now` (Unix seconds) cuts a window that reaches into the future; `step` overrides the diagnosis' own step.
     """
-    window = checked(window, now)
+    about = source.about()
+    held = Window(about.start, about.end) if about.start is not None and about.end is not None else None
+    window = check(window, np.inf if now is None else now, held)
     scope = {label_name(word): tuple(dict.fromkeys(values)) for word, values in scope.items() if values}
     baseline = HOUR if window.seconds <= FINE_SECONDS else 0.0
-    about = source.about()
     names = source.metric_names(window.start - baseline, window.end)
     scrapes = _scrapes(source, names, scope, Window(window.start - baseline, window.end))
     known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else v.knows(names))]
@@ -102,19 +101,6 @@ def collect(
         engine_seen=bool(engines),
         notes=_distinct((*_notes(known, scope), *first.notes, *second.notes)),
     )
-
-
-def checked(window: Window, now: float | None = None) -> Window:
-    """The window as it can be read, its end cut at `now`. Raises CallError where it is empty, too long or wholly in the future."""
-    if not (np.isfinite(window.start) and np.isfinite(window.end)) or window.start < 0:
-        raise CallError(say("The window's times cannot be read. Give from and to, for example from=now-1h and to=now."))
-    if window.end <= window.start:
-        raise CallError(say("The window is empty: its end is not after its start. Give a from that lies before to."))
-    if now is not None and window.start >= now:
-        raise CallError(say("The window lies in the future. Choose one that has begun."))
-    if window.seconds > LONGEST_SECONDS:
-        raise CallError(say("The window is longer than {longest}. Choose a shorter one.", longest=Quantity(LONGEST_SECONDS, "seconds")))
-    return window if now is None or window.end <= now else Window(window.start, now, window.live)
 
 
 def _step(seconds: float, fine: bool, scrape: float) -> float:

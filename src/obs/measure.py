@@ -161,7 +161,7 @@ def _status(signal: Signal, found: _Found, span: Span) -> tuple[Status, Message 
     if not seen.any():
         return Status.ABSENT, None
     if not seen[:, span.recent].any():
-        steps = np.flatnonzero(seen.any(axis=0)[: span.judged.stop])
+        steps = np.flatnonzero(np.asarray(seen.any(axis=0))[: span.judged.stop])
         return (Status.STALE, absence.stale(float(span.grid.times[steps[-1]]))) if steps.size else (Status.ABSENT, None)
     if signal.kind is Kind.MEAN and not np.isfinite(found.values[:, span.judged]).any():
         return Status.NO_TRAFFIC, absence.no_traffic()

@@ -140,15 +140,16 @@ def _ask(
     keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
         word for word in scope if word not in ("namespace", "model", "replica")
     ]
-    by = ", ".join(dict.fromkeys((*vocabulary.identity(variant), *keep)))
+    own = tuple(dict.fromkeys((*vocabulary.identity(variant), *keep)))
+    by = ", ".join(own)
     rate = promql.duration(ranges.rate(vocabulary.id))
     step = promql.duration(ranges.step)
     thin = ("min" if naming.worst == "low" else "max") if kind is Kind.GAUGE else "last"
     base = f"{signal}|{candidate.title}"
     suffix = f"|{number}" if number else ""
 
-    def ask(part: str, text: str) -> Ask:
-        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, thin))
+    def ask(part: str, text: str, carried: tuple[str, ...] = own) -> Ask:
+        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, carried, thin))
 
     if candidate.expr:
         text = promql.fill(candidate.expr, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
@@ -159,8 +160,8 @@ def _ask(
     if kind is Kind.MEAN:
         parts = [ask(part, f"sum by ({by}) (rate({metric}_{part}{{{sel}}}[{rate}]))") for part in ("sum", "count")]
         if signal in BUCKETED:
-            view = ", ".join(("le", variant.labels[0], *vocabulary.labels.model))
-            parts.append(ask("buckets", f"sum by ({view}) (rate({metric}_bucket{{{sel}}}[{rate}]))"))
+            view = ("le", variant.labels[0], *vocabulary.labels.model)
+            parts.append(ask("buckets", f"sum by ({', '.join(view)}) (rate({metric}_bucket{{{sel}}}[{rate}]))", view))
         return parts
     if kind is Kind.RATE:
         return [ask("value", f"{candidate.combine or 'sum'} by ({by}) (rate({metric}{{{sel}}}[{rate}]))")]

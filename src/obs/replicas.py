@@ -127,7 +127,7 @@ def _host(instance: str) -> str:
 
 
 def dead_targets(ups: Sequence[Row], found: Sequence[Seat]) -> list[Seat]:
-    """Targets that left nothing but `up`: of a job whose living targets are all engines; where no engine is left, of a job called like one."""
+    """Targets that left only `up`: of a job whose living targets are all engines; where no engine is left, of a job called like one."""
     loose = [r for r in ups if not tied(r, found)]
     living_others = {r.job for r in loose if np.nanmax(r.values, initial=0.0) > 0}
     jobs = {job: s.replica.system for s in found for job, _ in s.targets if job and job not in living_others}

@@ -20,6 +20,7 @@ class Query:
     key: str
     promql: str
     selector: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    by: tuple[str, ...] = ()  # the labels its rows carry: a row without one of them has it empty
     thin: str = "last"  # how a source that holds a finer grid fills a coarser step: "last", "max" or "min"
 
 
@@ -42,6 +43,7 @@ class About:
     version: str
     start: float | None = None  # the stretch it holds, where it is bounded (a bundle): Unix seconds
     end: float | None = None
+    opening: tuple[float, float] | None = None  # what it is opened on where no window is named, if that is not all it holds
     step: float | None = None  # its own step, where it cannot answer a finer one
 
 

@@ -207,7 +207,7 @@ def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) 
     if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
         return SourceError(
             say(
-                "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+                "{address} gave up on a query ({said}). Choose a shorter window or narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
                 address=where,
                 said=said,
             )

@@ -129,6 +129,10 @@ class Vocabulary(_Strict):
             return self.labels.model[0] if self.labels.model else None
         return word
 
+    def names(self) -> frozenset[str]:
+        """Every metric name that this vocabulary may ask for."""
+        return frozenset(name for s, naming in self.signals.items() for c in naming.candidates for name in c.metrics(SIGNALS[s].kind))
+
     def knows(self, names: Iterable[str]) -> bool:
         """Whether anything of this system is among these metric names."""
         there = set(names)

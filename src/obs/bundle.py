@@ -1,0 +1,228 @@
+"""Evidence bundles: the readings of a window in one file, which answers like a source after Prometheus has forgotten it.
+
+Known bundles are the sample recording that ships with the package, and the files in `OBS_BUNDLE_DIR`; a link names one by its content id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from obs import __version__, bundle_file
+from obs.bundle_file import AskedQuery, Manifest, Origin, Series
+from obs.errors import CallError
+from obs.series import Array, Grid
+from obs.source import About, Answer, Query, Source
+from obs.text import say
+from obs.window import Window
+
+if TYPE_CHECKING:
+    from obs.config import Settings
+
+SUFFIX = ".obs.zip"
+OPENING = (1796036400.0, 1796037000.0)  # of the sample: 11:00 to 11:10, two minutes of quiet, the KV pressure, and its end
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+class Bundle:
+    """Implements `obs.source.Source` from a file. Raises CallError where it is not a whole bundle."""
+
+    def __init__(self, origin: Path | bytes, name: str = "", opening: tuple[float, float] | None = None) -> None:
+        data = origin if isinstance(origin, bytes) else bundle_file.read(origin)
+        self.name = name or (origin.name if isinstance(origin, Path) else "bundle")
+        self.id = content_id(data)
+        self._opening = opening
+        self.manifest, rows = bundle_file.load(data, self.name)
+        self._rows: dict[str, tuple[AskedQuery, Series]] = {q.key: (q, found) for q, found in zip(self.manifest.queries, rows, strict=True)}
+
+    @property
+    def window(self) -> Window:
+        """The window that it was made for."""
+        return Window(self.manifest.start, self.manifest.end)
+
+    def about(self) -> About:
+        """What it was made from; `start` and `end` are its own window."""
+        made = self.manifest
+        version = f"{made.source.flavor} {made.source.version}".strip()
+        return About(self.name, "bundle", version, made.start, made.end, self._opening, made.grid_step)
+
+    def metric_names(self, start: float, end: float) -> frozenset[str]:
+        """The names that were there when it was made."""
+        return frozenset(self.manifest.names)
+
+    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+        """As it was found when the bundle was made."""
+        return self.manifest.scrape_intervals.get(metric.partition("{")[0])
+
+    def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        """By key. A finer grid than its own repeats samples for one step at most; a coarser one keeps what `thin` must not lose."""
+        return [self._one(query, grid) for query in queries]
+
+    def _one(self, query: Query, grid: Grid) -> Answer:
+        if query.key not in self._rows:
+            return Answer((), np.empty((0, grid.count)))
+        asked, (labels, values) = self._rows[query.key]
+        notes = tuple(
+            say("This recording does not tell by “{label}”: its figures are for the rest of the scope.", label=label)
+            for label, _ in query.selector
+            if label not in asked.by
+        )
+        kept = [
+            i for i, row in enumerate(labels) if all(row.get(label, "") in wanted for label, wanted in query.selector if label in asked.by)
+        ]
+        return Answer(tuple(labels[i] for i in kept), resampled(values[kept], self.manifest.grid, grid, asked.thin), None, notes)
+
+
+def resampled(values: Array, own: Grid, grid: Grid, thin: str) -> Array:
+    """The values on another grid: at each moment the latest one if it is less than a step old, or the most or least of the step behind."""
+    last = np.floor((grid.times - own.start) / own.step + 1e-6).astype(np.int64)
+    back = max(1, int(np.ceil(grid.step / own.step - 1e-6))) if thin in ("max", "min") else 1
+    pick = np.fmin if thin == "min" else np.fmax
+    out: Array = np.full((len(values), grid.count), np.nan)
+    for age in range(back):
+        at = last - age
+        inside = (at >= 0) & (at < own.count)
+        out[:, inside] = pick(out[:, inside], values[:, at[inside]])
+    return out
+
+
+class Recorder:
+    """A source that hands on what another one answers, and keeps it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.answers: dict[str, tuple[Query, Answer, Grid]] = {}
+        self.names: frozenset[str] = frozenset()
+        self.intervals: dict[str, float] = {}
+
+    def about(self) -> About:
+        """The other source's."""
+        return self._source.about()
+
+    def metric_names(self, start: float, end: float) -> frozenset[str]:
+        """Kept."""
+        self.names = self._source.metric_names(start, end)
+        return self.names
+
+    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+        """Kept by metric name."""
+        found = self._source.scrape_interval(metric, start, end)
+        if found is not None:
+            self.intervals[metric.partition("{")[0]] = found
+        return found
+
+    def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        """Kept on the finest grid that a query was asked for: the quick look before is not worth keeping."""
+        found = self._source.answer(queries, grid)
+        for query, answer in zip(queries, found, strict=True):
+            if query.key not in self.answers or grid.step <= self.answers[query.key][2].step:
+                self.answers[query.key] = (query, answer, grid)
+        return found
+
+
+def pack(
+    source: Source,
+    window: Window,
+    scope: Mapping[str, Sequence[str]],
+    settings: Settings | None = None,
+    *,
+    now: float | None = None,
+    thresholds: Mapping[str, float] | None = None,
+) -> bytes:
+    """The bundle of a window: all that `collect` reads for it, the stretch before it included. Raises what `collect` raises."""
+    from obs.collect import collect
+    from obs.vocabulary import vocabularies
+
+    recorder = Recorder(source)
+    readings = collect(recorder, window, {word: tuple(values) for word, values in scope.items()}, settings, now=now)
+    about = source.about()
+    kept = [(query, answer) for query, answer, grid in recorder.answers.values() if grid == readings.grid and answer.labels]
+    used = {name for v in vocabularies() for name in v.names()} & recorder.names
+    manifest = Manifest(
+        schema=bundle_file.SCHEMA,
+        made_by=f"obs {__version__}",
+        start=readings.start,
+        end=readings.end,
+        scope={word: tuple(values) for word, values in scope.items()},
+        grid_start=readings.grid.start,
+        grid_step=readings.grid.step,
+        grid_count=readings.grid.count,
+        source=Origin(name=about.name, flavor=about.flavor, version=about.version),
+        scrape_intervals=recorder.intervals,
+        names=tuple(sorted(used)),
+        queries=tuple(bundle_file.asked(query) for query, _ in kept),
+        thresholds=dict(thresholds or {}),
+    )
+    return bundle_file.dump(manifest, [(answer.labels, answer.values) for _, answer in kept])
+
+
+def write(
+    path: Path,
+    source: Source,
+    window: Window,
+    scope: Mapping[str, Sequence[str]],
+    settings: Settings | None = None,
+    *,
+    now: float | None = None,
+    thresholds: Mapping[str, float] | None = None,
+) -> str:
+    """Writes the bundle of a window and returns its content id. Raises OSError where the file cannot be written."""
+    data = pack(source, window, scope, settings, now=now, thresholds=thresholds)
+    path.write_bytes(data)
+    return content_id(data)
+
+
+def content_id(data: bytes) -> str:
+    """A bundle's name in links."""
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One stretch of the sample recording: what was done to the server, under its name there. Unix seconds."""
+
+    name: str
+    start: float
+    end: float
+
+
+@cache
+def incidents() -> tuple[Incident, ...]:
+    """What happened in the sample recording, in order; the quiet stretches between are called healthy_<n>."""
+    found = json.loads(files("obs").joinpath("sample/incidents.json").read_text("utf-8"))
+    return tuple(Incident(one["name"], float(one["from"]), float(one["to"])) for one in found)
+
+
+@cache
+def sample() -> Bundle:
+    """The recording that ships with the package: 68 minutes of a real vLLM behind a real Envoy, opened on its KV pressure.
+
+    Made by `obs bundle --prometheus-url ... --from 2026-11-30T10:58:50Z --to 2026-11-30T12:06:50Z --output src/obs/sample/lab.obs.zip` from
+    a Prometheus that serves `tests/data/lab-tsdb.tar.gz` (`make_sample` in tests/conftest.py does both).
+    """
+    return Bundle(files("obs").joinpath(f"sample/lab{SUFFIX}").read_bytes(), "sample", OPENING)
+
+
+def named(wanted: str, folder: Path | None) -> Bundle:
+    """The known bundle with this content id. The id never becomes a path: it is compared with what the files hold."""
+    if wanted in ("sample", sample().id):
+        return sample()
+    if _ID.fullmatch(wanted) and folder and folder.is_dir():
+        for path in sorted(folder.glob("*.zip")):
+            if _file_id(path, path.stat().st_mtime_ns) == wanted:
+                return Bundle(path)
+    raise CallError(say("There is no bundle with the id “{id}” here. Put its file into the folder OBS_BUNDLE_DIR.", id=wanted[:40]))
+
+
+@cache
+def _file_id(path: Path, _changed: int) -> str:
+    return content_id(bundle_file.read(path))

@@ -1,0 +1,202 @@
+"""The file format of an evidence bundle, and what is believed of a file from outside.
+
+A zip with two members: `manifest.json` (what was asked, of whom, over which grid) and `readings.parquet` (one row for each series: `query`,
+the number of its query in the manifest, `labels` as JSON, `values` over the grid). No address and no secret is in it.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from obs.errors import CallError
+from obs.series import Array, Grid
+from obs.source import Query
+from obs.text import Message, Quantity, say
+
+SCHEMA = 1
+MANIFEST, READINGS = "manifest.json", "readings.parquet"
+LARGEST_FILE = 256 << 20
+LARGEST_MANIFEST = 16 << 20
+LARGEST_VALUES = 60_000_000  # figures in one bundle: 31 days of 500 replicas
+_DATE = (1980, 1, 1, 0, 0, 0)  # the same readings make the same file
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True)  # unknown fields are passed over: a later version may add some
+
+
+class AskedQuery(_Model):
+    """One query as it was sent."""
+
+    key: str
+    promql: str
+    by: tuple[str, ...] = ()
+    thin: Literal["last", "max", "min"] = "last"
+
+
+class Origin(_Model):
+    """The source that it was made from."""
+
+    name: str
+    flavor: str
+    version: str
+
+
+class Manifest(_Model):
+    """What a bundle says of itself. Times are Unix seconds."""
+
+    schema_: int = Field(SCHEMA, alias="schema")
+    made_by: str = ""
+    start: float
+    end: float
+    scope: dict[str, tuple[str, ...]] = {}
+    grid_start: float = Field(ge=0, le=1e11)
+    grid_step: float = Field(ge=0.1, le=86400)
+    grid_count: int = Field(ge=1, le=100_000)
+    source: Origin
+    scrape_intervals: dict[str, float] = {}
+    names: tuple[str, ...] = ()
+    queries: tuple[AskedQuery, ...] = ()
+    thresholds: dict[str, float] = {}
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of every series."""
+        return Grid(self.grid_start, self.grid_step, self.grid_count)
+
+
+Series = tuple[tuple[dict[str, str], ...], Array]  # labels of each row, values of shape [rows, steps]
+
+
+def dump(manifest: Manifest, rows: Sequence[Series]) -> bytes:
+    """The file's bytes: `rows` in the order of the manifest's queries."""
+    number = [i for i, (labels, _) in enumerate(rows) for _ in labels]
+    labels = [orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode() for found, _ in rows for row in found]
+    values = np.concatenate([*(found.ravel() for _, found in rows), np.empty(0)])
+    offsets = np.arange(len(number) + 1, dtype=np.int32) * manifest.grid_count
+    table = pa.table(
+        {"query": pa.array(number, pa.int32()), "labels": labels, "values": pa.ListArray.from_arrays(offsets, pa.array(values))}
+    )
+    body, out = io.BytesIO(), io.BytesIO()
+    pq.write_table(table, body, compression="zstd", compression_level=9, row_group_size=1 << 20)
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(
+            zipfile.ZipInfo(MANIFEST, _DATE),
+            orjson.dumps(manifest.model_dump(by_alias=True), option=orjson.OPT_SORT_KEYS),
+            zipfile.ZIP_DEFLATED,
+        )
+        archive.writestr(zipfile.ZipInfo(READINGS, _DATE), body.getvalue(), zipfile.ZIP_STORED)
+    return out.getvalue()
+
+
+def load(data: bytes, name: str) -> tuple[Manifest, list[Series]]:
+    """Manifest and series of each query. Raises CallError for whatever is not a whole bundle of a known schema."""
+    if len(data) > LARGEST_FILE:
+        raise CallError(_too_large(name, LARGEST_FILE))
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            manifest = _manifest(_member(archive, MANIFEST, LARGEST_MANIFEST, name), name)
+            return manifest, _series(_member(archive, READINGS, LARGEST_FILE, name), manifest, name)
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        KeyError,
+        ValueError,
+        OSError,
+        pa.ArrowException,
+    ) as error:
+        raise CallError(
+            say(
+                "{file} is not a whole evidence bundle: it is cut off, damaged or something else. Make it again with obs bundle.", file=name
+            )
+        ) from error
+
+
+def read(path: Path) -> bytes:
+    """A file's bytes; a CallError where it cannot be read or is too large to be a bundle."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise CallError(_too_large(path.name, LARGEST_FILE))
+        return path.read_bytes()
+    except OSError as error:
+        raise CallError(say("{file} cannot be read: {reason}.", file=path.name, reason=error.strerror or "?")) from error
+
+
+def _member(archive: zipfile.ZipFile, member: str, largest: int, name: str) -> bytes:
+    """A member, never more of it than allowed, whatever its header says."""
+    if archive.getinfo(member).file_size > largest:
+        raise CallError(_too_large(name, largest))
+    with archive.open(member) as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise CallError(_too_large(name, largest))
+    return content
+
+
+def _manifest(content: bytes, name: str) -> Manifest:
+    raw = orjson.loads(content)
+    schema = raw.get("schema") if isinstance(raw, dict) else None
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise CallError(
+            say(
+                "{file} was made by a newer version (schema {schema}; this one reads {known}). Update obs.",
+                file=name,
+                schema=schema,
+                known=SCHEMA,
+            )
+        )
+    try:
+        return Manifest.model_validate(raw)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])[:80]
+        raise CallError(say("{file} is not an evidence bundle: its manifest is wrong at {where}.", file=name, where=where)) from error
+
+
+def _series(content: bytes, manifest: Manifest, name: str) -> list[Series]:
+    file = pq.ParquetFile(pa.BufferReader(content))
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    values = sum(max((group.column(j).num_values for j in range(group.num_columns)), default=0) for group in groups)
+    size = sum(group.total_byte_size for group in groups)
+    if values > LARGEST_VALUES or size > 8 * LARGEST_VALUES + (64 << 20):
+        raise CallError(_too_large(name, 8 * LARGEST_VALUES))
+    table = file.read(columns=["query", "labels", "values"])
+    flat = table["values"].combine_chunks()
+    numbers = np.asarray(table["query"].to_pylist(), dtype=np.int64)
+    if isinstance(flat, pa.ChunkedArray) or len(flat.flatten()) != len(numbers) * manifest.grid_count:
+        raise ValueError("the series are not as long as the grid")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(manifest.queries)):
+        raise ValueError("a series of no query")
+    grid = np.asarray(flat.flatten().to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(numbers), manifest.grid_count)
+    labels = [_labels(text) for text in table["labels"].to_pylist()]
+    found = [np.flatnonzero(numbers == i) for i in range(len(manifest.queries))]
+    return [(tuple(labels[i] for i in rows), grid[rows]) for rows in found]
+
+
+def _labels(text: str) -> dict[str, str]:
+    labels = orjson.loads(text)
+    if not isinstance(labels, Mapping) or not all(isinstance(v, str) for v in labels.values()):
+        raise ValueError("labels that are none")
+    return dict(labels)
+
+
+def asked(query: Query) -> AskedQuery:
+    """A query as the manifest holds it."""
+    return AskedQuery(key=query.key, promql=query.promql, by=query.by, thin=query.thin if query.thin in ("max", "min") else "last")  # type: ignore[arg-type]
+
+
+def _too_large(name: str, largest: int) -> Message:
+    return say("{file} holds more than {largest}: too much for an evidence bundle.", file=name, largest=Quantity(float(largest), "bytes"))

@@ -1,0 +1,19 @@
+"""The dashboard's process: the pages, `GET /api/v1/diagnosis` and `GET /healthz`. Start it with `streamlit run app.py`.
+
+The script of the pages is src/obs/main.py and not this file: with `pages/` beside the main script, Streamlit runs the page alone on
+the first deep link after a start. `src` is put on the path here, so that installed requirements are enough.
+"""
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).resolve().parent
+if str(ROOT / "src") not in sys.path:
+    sys.path.insert(0, str(ROOT / "src"))
+
+from obs.ui.routes import ROUTES, checked_settings  # noqa: E402  (needs the path)
+
+checked_settings()
+app = st.App(ROOT / "src/obs/main.py", routes=ROUTES)

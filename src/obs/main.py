@@ -1,0 +1,78 @@
+"""Every page's frame: the view from the address bar, the navigation, the bar, the answer; then the page itself. Run by app.py."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from obs import links
+from obs.errors import ObsError
+from obs.language import negotiate
+from obs.links import View
+from obs.source import About
+from obs.text import Message
+from obs.ui import address, answer, bar, failure, frame, sample, scope, screen, share
+from obs.ui.reader import Reader
+from obs.ui.screen import Screen
+from obs.window import Window
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    """One rerun."""
+    st.set_page_config(page_title="obs", page_icon=":material/troubleshoot:", layout="wide", initial_sidebar_state="collapsed")
+    st.html(Path(__file__).parent / "ui/style.css")
+    page = st.navigation(frame.pages(ROOT), position="hidden")
+    view, notes = address.read(page.url_path)
+    _ = Reader(negotiate(view.lang, st.context.locale), view.zone or frame.browser_zone())
+    now = time.time() // answer.TICK * answer.TICK
+    about, window, wrong = _window(view, now, _)
+    if window is not None:
+        _ = replace(_, dated=not _.one_day(window.start, window.end))
+
+    frame.top(view, page, _)
+    slots = bar.draw(view, window, about.end if about and about.end else now, _)
+    if about is not None and about.flavor == "bundle":
+        sample.draw(view, window, about, _)
+    failure.noted(notes, _)
+
+    found, failed = None, wrong
+    if window is not None:
+        try:
+            with st.spinner(_("Reading the metrics of this window …"), show_time=False):
+                found = answer.answer(view, window, now)
+        except ObsError as error:
+            failed = error.says
+    shown = Screen(view, _, notes, about, window, found, failed)
+    screen.keep(shown)
+    with slots.scope:
+        scope.draw(view, answer.known(found) if found else {}, _)
+    with slots.share:
+        share.draw(shown)
+    with slots.age:
+        frame.age(shown, now)
+    try:
+        page.run()
+    except ObsError as error:
+        failure.failed(error.says, _)
+    except Exception as error:  # noqa: BLE001  (the boundary of the page: logged in full, said as a sentence)
+        failure.unexpected(error, _)
+    if shown.moving and bar.refresh_seconds():
+        frame.refresh(bar.refresh_seconds())
+
+
+def _window(view: View, now: float, _: Reader) -> tuple[About | None, Window | None, Message | None]:
+    """What the source says of itself where that costs nothing (a recording), the window, and what is wrong with either."""
+    about = None
+    try:
+        about = answer.about(view)
+        return about, links.resolve(view, now, about, browser_zone=_.zone), None
+    except ObsError as error:
+        return about, None, error.says
+
+
+main()

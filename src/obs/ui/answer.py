@@ -1,0 +1,110 @@
+"""The answer for a view: readings and diagnosis together, made once and shared by every session that looks at the same window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from obs import api, collect, config, diagnosis, narrow
+from obs.config import Settings
+from obs.links import View
+from obs.prometheus import Prometheus
+from obs.signals import Readings
+from obs.source import About, Source
+from obs.ui.course import Courses
+from obs.verdict import Diagnosis
+from obs.window import Window
+
+TICK = 15.0  # seconds; a live window ends on a multiple, so that sessions and reruns ask for the same one
+_SETTLED_SECONDS = 600.0  # a window that ended this long ago gets no late samples any more
+_KEPT = 48  # answers
+Scope = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was read and what it means."""
+
+    about: About
+    readings: Readings
+    diagnosis: Diagnosis
+    courses: Courses
+
+
+@st.cache_resource(show_spinner=False)
+def settings() -> Settings:
+    """The settings, read once."""
+    return config.load()
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _source(name: str | None, bundle: str | None) -> Source:
+    return api.open_source(View(source=name, bundle=bundle), settings())
+
+
+def source(view: View) -> Source:
+    """The source that the view names; a CallError where there is none of that name."""
+    return _source(view.source, view.bundle)
+
+
+def answer(view: View, window: Window, now: float) -> Answer:
+    """Collects and diagnoses, or returns what was made before. Raises an ObsError, which is never kept."""
+    moving = window.end > now - _SETTLED_SECONDS
+    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
+    return _answer(view.source, view.bundle, window.start, window.end, scope, now // TICK if moving else 0.0)
+
+
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
+def _answer(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float) -> Answer:
+    asked = _source(name, bundle)
+    readings = collect.collect(asked, Window(start, end), dict(scope), settings())
+    return judged(asked.about(), readings)
+
+
+def judged(about: About, readings: Readings) -> Answer:
+    """The diagnosis of readings, with the lines that go with it."""
+    found = diagnosis.diagnose(readings, settings().thresholds)
+    return Answer(about, readings, found, Courses(readings, found.thresholds))
+
+
+def without_scope(view: View) -> View:
+    """The same view of everything, to see what there is to choose from."""
+    return replace(view, scope={})
+
+
+def known(answer: Answer) -> Mapping[str, list[str]]:
+    """The namespaces, models and replicas in an answer."""
+    replicas = answer.readings.replicas
+    found = {
+        "namespace": {replica.namespace for replica in replicas},
+        "model": {replica.model for replica in replicas},
+        "replica": {replica.name for replica in replicas},
+    }
+    return {label: sorted(values - {""}) for label, values in found.items()}
+
+
+def groups(answer: Answer) -> Mapping[tuple[str, str], Answer]:
+    """An answer for each (namespace, model) among the replicas: the same readings, narrowed, so nothing is asked again."""
+    found = narrow.groups(answer.readings)
+    if len(found) < 2:
+        return {}
+    readings = answer.readings
+    key = (answer.about.name, readings.start, readings.end, readings.grid.step)
+    return _groups(key, answer)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _groups(key: tuple[str, float, float, float], _answer: Answer) -> Mapping[tuple[str, str], Answer]:
+    readings = _answer.readings
+    return {
+        (namespace, model): judged(_answer.about, narrow.narrow(readings, namespace=namespace, model=model))
+        for namespace, model in narrow.groups(readings)
+    }
+
+
+def about(view: View) -> About | None:
+    """What the source says of itself, where that asks nobody: a recording knows its stretch, a server would have to be reached first."""
+    found = source(view)
+    return None if isinstance(found, Prometheus) else found.about()

@@ -1,0 +1,195 @@
+"""The bar on every page: window, scope, zone, language, refresh, Share, and the age of the data.
+
+The address bar is the only state: a control is set from the view before it is drawn, and what a person does to it becomes
+another view. On a narrow screen the bar is folded away under one line (style.css).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from zoneinfo import available_timezones
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from obs.errors import CallError
+from obs.links import View
+from obs.ui import address
+from obs.ui.markup import show, tag
+from obs.ui.reader import Reader
+from obs.window import Window, parse_time, rfc3339
+
+PRESETS = ("15m", "1h", "3h", "6h", "12h", "24h", "2d", "7d", "30d")
+REFRESH = (0, 15, 30, 60)  # seconds; 0 is off
+REFRESH_DEFAULT = 30
+_LANGUAGES = {"en": "English", "es": "Español"}  # each in its own language
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What of the bar is filled once the answer is there."""
+
+    scope: DeltaGenerator
+    share: DeltaGenerator
+    age: DeltaGenerator
+
+
+def draw(view: View, window: Window | None, now: float, _: Reader) -> Slots:
+    """Draws the bar. `window` is None where the link's cannot be judged; `now` is the source's."""
+    show(
+        tag(
+            "details",
+            tag("summary", tag("b", _status(window, _)), " ", window_words(view, window, _), " · ", scope_words(view, _)),
+            cls="fold",
+        )
+    )
+    with st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small"):
+        _steps(view, window, now, _)
+        scope = st.popover(scope_words(view, _), icon=":material/filter_alt:", key="scope")
+        with st.popover(f"{_.zone} · {_.lang.upper()}", icon=":material/tune:", key="reader"):
+            _reader(view, _)
+        share = st.popover(_("Share"), type="primary", icon=":material/link:", key="share", on_change="rerun")
+        age = st.container(key="age", width="content")
+    return Slots(scope, share, age)
+
+
+def refresh_seconds() -> int:
+    """How often a live view refreshes; 0 for never. The reader's wish, not the view's: it is in no link."""
+    return int(st.session_state.get("refresh_wish", REFRESH_DEFAULT))
+
+
+def _status(window: Window | None, _: Reader) -> str:
+    return _("LIVE") if window is not None and window.live else _("PINNED")
+
+
+def preset_words(preset: str, _: Reader) -> str:
+    """A relative window in words."""
+    words = {
+        "15m": _("Last 15 min"),
+        "1h": _("Last hour"),
+        "3h": _("Last 3 h"),
+        "6h": _("Last 6 h"),
+        "12h": _("Last 12 h"),
+        "24h": _("Last 24 h"),
+        "2d": _("Last 2 days"),
+        "7d": _("Last 7 days"),
+        "30d": _("Last 30 days"),
+    }
+    return words[preset]
+
+
+def _preset(view: View) -> str | None:
+    """The preset that the view is, if it is one."""
+    if view.start is None and view.end is None:
+        return "1h"
+    return next((p for p in PRESETS if view.start == f"now-{p}" and view.end in ("now", None)), None)
+
+
+def window_words(view: View, window: Window | None, _: Reader) -> str:
+    """The window for the bar: the preset's words, else date and times in the reader's zone."""
+    if window is None:
+        return _("no window")
+    preset = _preset(view)
+    if preset and window.live:
+        return preset_words(preset, _)
+    return _.window(window.start, window.end)
+
+
+def scope_words(view: View, _: Reader) -> str:
+    """The scope for the bar; long values are cut in the middle of the screen, not of the page."""
+    if not view.scope:
+        return _("everything")
+    words = " · ".join(", ".join(values) for _label, values in sorted(view.scope.items()))
+    return words if len(words) <= 48 else words[:47] + "…"
+
+
+def _steps(view: View, window: Window | None, now: float, _: Reader) -> None:
+    """Half a window back, the window itself, half a window on, and twice as long."""
+    earlier = window.shift(-0.5) if window else None
+    later = window.shift(0.5).until(now) if window else None
+    wider = window.zoom_out().until(now) if window else None
+    _step("earlier", ":material/chevron_left:", _("Half a window back"), view, earlier)
+    label = f"**{_status(window, _)}** {escaped(window_words(view, window, _))}"
+    with st.popover(label, icon=":material/schedule:", key="window"):
+        _window(view, window, now, _)
+    _step("later", ":material/chevron_right:", _("Half a window on"), view, later if window and later != window else None)
+    _step("wider", ":material/zoom_out:", _("Zoom out"), view, wider)
+
+
+def _step(key: str, icon: str, words: str, view: View, window: Window | None) -> None:
+    target = _absolute(view, window) if window else view
+    st.button("", icon=icon, key=key, help=words, disabled=window is None, on_click=address.go, args=(target,))
+
+
+def _absolute(view: View, window: Window) -> View:
+    return replace(view, start=rfc3339(round(window.start)), end=rfc3339(round(window.end)))
+
+
+def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
+    st.session_state["preset"] = _preset(view)
+
+    def choose() -> None:
+        if preset := st.session_state["preset"]:
+            address.go(replace(view, start=f"now-{preset}", end="now"))
+
+    st.pills(_("Relative"), PRESETS, key="preset", format_func=lambda preset: preset_words(preset, _), on_change=choose)
+    shown = (view.start, view.end, _.zone)
+    if window and st.session_state.get("range_of") != shown:  # only when the view changes: not under a person's fingers
+        st.session_state["range_of"] = shown
+        st.session_state["range_from"] = _.moment(window.start).strftime("%Y-%m-%d %H:%M:%S")
+        st.session_state["range_to"] = _.moment(window.end).strftime("%Y-%m-%d %H:%M:%S")
+
+    def apply() -> None:
+        try:
+            start, end = (_typed(st.session_state[key], now, _, last=key == "range_to") for key in ("range_from", "range_to"))
+        except CallError as error:
+            st.session_state["range_error"] = error.says
+        else:
+            address.go(replace(view, start=start, end=end))
+
+    with st.form("range", border=False):
+        first, last = st.columns(2)
+        first.text_input(_("From ({zone})", zone=_.zone), key="range_from")
+        last.text_input(_("To ({zone})", zone=_.zone), key="range_to")
+        st.form_submit_button(_("Show this window"), on_click=apply, type="primary")
+    if wrong := st.session_state.pop("range_error", None):
+        st.error(escaped(_.tell(wrong)))
+    st.caption(_("A date and time with seconds, RFC 3339, Unix seconds, or relative: now-90m."))
+
+
+def _typed(text: str, now: float, _: Reader, *, last: bool) -> str:
+    """A time as typed: relative forms stay relative, everything else becomes absolute in UTC."""
+    at = parse_time(text, now, _.zone, end=last)
+    return text.strip() if text.strip().startswith("now") else rfc3339(at)
+
+
+def _reader(view: View, _: Reader) -> None:
+    """Zone, language, refresh."""
+    browser = st.context.timezone or "UTC"
+    zones = ["", "UTC", *sorted(available_timezones() - {"UTC", "localtime"})]
+    st.session_state["zone_wish"] = view.zone if view.zone in zones else ""
+    st.session_state["lang_wish"] = _.lang
+    st.session_state["refresh_shown"] = refresh_seconds()
+
+    def zone() -> None:
+        address.go(replace(view, zone=st.session_state["zone_wish"] or ""))
+
+    def lang() -> None:
+        address.go(replace(view, lang=st.session_state["lang_wish"] or _.lang))
+
+    def refresh() -> None:
+        if (wish := st.session_state["refresh_shown"]) is not None:
+            st.session_state["refresh_wish"] = wish
+
+    st.selectbox(
+        _("Time zone"), zones, key="zone_wish", on_change=zone, format_func=lambda name: name or _("this browser: {zone}", zone=browser)
+    )
+    st.segmented_control(_("Language"), list(_LANGUAGES), key="lang_wish", on_change=lang, format_func=_LANGUAGES.__getitem__)
+    st.segmented_control(
+        _("Refresh while live"), REFRESH, key="refresh_shown", on_change=refresh, format_func=lambda s: _.length(s) if s else _("off")
+    )
+
+
+def escaped(words: str) -> str:
+    """Text for a Markdown label of Streamlit: every sign that could mean something there is escaped."""
+    return "".join(f"\\{sign}" if sign in "\\`*_{}[]()#+!|<>~$:-." else sign for sign in " ".join(words.split()))

@@ -1,0 +1,108 @@
+"""The Diagnosis page: the answer as a sentence, when each row applied, the four rows, and what lies outside the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from obs.text import Names
+from obs.titles import ROWS
+from obs.ui import address, fleet, opened
+from obs.ui.answer import Answer
+from obs.ui.cards import card
+from obs.ui.failure import failed, noted
+from obs.ui.icons import icon, kind
+from obs.ui.markup import Html, show, tag
+from obs.ui.reader import Reader
+from obs.ui.screen import Screen
+from obs.ui.strip import strip
+from obs.verdict import Diagnosis, Finding, Verdict
+
+_SIGNS = {"none": "clear", "insufficient": "unknown"}
+
+
+def draw(screen: Screen) -> None:
+    """The page, or the sentence that stands in its place."""
+    _ = screen.reader
+    if screen.answer is None:
+        if screen.failed is not None:
+            failed(screen.failed, _)
+        return
+    answer = screen.answer
+    show(_answered(answer.diagnosis, _))
+    fleet.draw(screen)
+    show(strip(answer.diagnosis, _))
+    for verdict in answer.diagnosis.verdicts:
+        _row(verdict, answer, screen)
+    if answer.diagnosis.findings:
+        show(_findings(answer.diagnosis, _))
+    noted(answer.readings.notes, _)
+    with st.expander(_("Thresholds in force"), key="thresholds", type="compact", on_change="rerun") as thresholds:
+        if thresholds.open:
+            show(_thresholds(answer.diagnosis, _))
+
+
+def _answered(diagnosis: Diagnosis, _: Reader) -> Html:
+    headline, summary = _.tell(diagnosis.headline), _.tell(diagnosis.summary)
+    rest = summary.removeprefix(headline).strip()
+    return tag(
+        "div",
+        tag("div", icon(_SIGNS.get(diagnosis.primary, "applies")), tag("span", headline), cls="headline", role="heading", aria_level=1),
+        tag("div", rest, cls="summary") if rest else None,
+        cls=f"answer {'quiet' if diagnosis.primary in ('none', 'insufficient') else 'loud'}",
+    )
+
+
+def _row(verdict: Verdict, answer: Answer, screen: Screen) -> None:
+    """One card; opening it puts `row=` into the link, so that a shared link opens it too."""
+    _, view = screen.reader, screen.view
+    primary = "-primary" if answer.diagnosis.primary == verdict.row else ""
+    key = f"open-{verdict.row}"
+    st.session_state[key] = view.row == verdict.row
+
+    def toggle() -> None:
+        address.go(replace(view, row=verdict.row if st.session_state[key] else None))
+
+    with st.container(key=f"card-{kind(verdict)}{primary}-{verdict.row}"):
+        show(card(verdict, answer.diagnosis, answer.courses, _))
+        with st.expander(_("All evidence: charts, metrics, PromQL"), key=key, type="compact", on_change=toggle) as inside:
+            if inside.open:
+                opened.draw(verdict, answer, _)
+
+
+def _findings(diagnosis: Diagnosis, _: Reader) -> Html:
+    return tag(
+        "div",
+        tag("div", _("Outside the table"), cls="label"),
+        tag("div", [_finding(finding, diagnosis, _) for finding in diagnosis.findings], cls="findings"),
+    )
+
+
+def _finding(finding: Finding, diagnosis: Diagnosis, _: Reader) -> Html:
+    end = finding.end if finding.end is not None else diagnosis.end
+    where = _("on {replicas}", replicas=Names(finding.replicas)) if finding.replicas else None
+    facts = " · ".join(part for part in (_.span(finding.start, finding.end), _.length(end - finding.start), where) if part)
+    return tag(
+        "div",
+        tag("div", icon("suspected"), tag("span", _.tell(finding.title)), cls="name", role="heading", aria_level=2),
+        tag("div", facts, cls="since"),
+        tag("p", _.tell(finding.says)),
+        cls="finding",
+    )
+
+
+def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
+    head = tag("tr", [tag("th", words) for words in (_("Threshold"), _("Value"), _("Why"), _("Source"))])
+    rows = [
+        tag("tr", tag("td", t.id), tag("td", _.figure(t.value, t.unit), cls="number"), tag("td", _.tell(t.reason)), tag("td", t.source))
+        for t in diagnosis.thresholds.values()
+    ]
+    return tag("table", tag("thead", head), tag("tbody", rows), cls="table")
+
+
+def title(diagnosis: Diagnosis | None, _: Reader) -> str:
+    """The tab's title: the answer, so that a row of tabs can be read."""
+    if diagnosis is None:
+        return "obs"
+    return f"obs · {_.tell(ROWS[diagnosis.primary])}" if diagnosis.primary in ROWS else "obs"

@@ -1,0 +1,84 @@
+"""What surrounds every page: its navigation, the age of what it shows, and its refresh."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+from streamlit.navigation.page import Page
+
+from obs.errors import CallError
+from obs.links import View
+from obs.signals import Readings
+from obs.ui import address
+from obs.ui.markup import show, tag
+from obs.ui.reader import Reader
+from obs.ui.screen import Screen
+from obs.window import zone_info
+
+_FRESH = "fresh"
+
+
+def pages(root: Path) -> list[Page]:
+    """The pages that there are, in the order of the navigation."""
+    return [
+        st.Page(root / "pages/diagnosis.py", title="obs", default=True),
+        st.Page(root / "pages/data.py", title="obs", url_path="data"),
+    ]
+
+
+def browser_zone() -> str:
+    """The browser's time zone; UTC where it names none that is known."""
+    try:
+        return zone_info(st.context.timezone or "UTC").key
+    except CallError:
+        return "UTC"
+
+
+def top(view: View, page: Page, _: Reader) -> None:
+    """The product's name and a link to each page, which keeps the view."""
+    titles = {"": _("Diagnosis"), "data": _("Data")}
+    with st.container(key="top", horizontal=True, vertical_alignment="center", gap="medium"):
+        show(tag("span", "obs", cls="brand"))
+        for each in pages(Path(__file__).resolve().parents[3]):
+            here = "-here" if each.url_path == page.url_path else ""
+            with st.container(key=f"nav-{each.url_path or 'diagnosis'}{here}", width="content"):
+                st.page_link(each, label=titles[each.url_path], query_params=address.query(replace(view, row=None)))
+
+
+def age(screen: Screen, now: float) -> None:
+    """How old the newest sample is, for a window that moves; how long and how fine the window is, for one that does not."""
+    _ = screen.reader
+    if screen.answer is None:
+        return
+    readings, about = screen.answer.readings, screen.answer.about
+    words = [f"{about.name} · {about.flavor} {about.version}".strip()]
+    words.append(_("{length} at {step}", length=_.length(readings.end - readings.start), step=_.length(readings.grid.step)))
+    if screen.moving:
+        newest = _newest(readings)
+        old = _("no sample in this window") if newest is None else _("newest sample {age} old", age=_.length(max(0.0, now - newest)))
+        words.insert(0, old)
+    show(tag("span", " · ".join(words), cls="age"))
+
+
+def _newest(readings: Readings) -> float | None:
+    """The last step with any figure."""
+    known = np.zeros(readings.grid.count, dtype=np.bool_)
+    for reading in readings.signals.values():
+        if reading.present:
+            known |= np.isfinite(reading.values).any(axis=0)
+    return float(readings.grid.times[known][-1]) if known.any() else None
+
+
+def refresh(seconds: int) -> None:
+    """Runs the whole page again after so many seconds, so that bar, answer and Share always tell of the same window."""
+    st.session_state[_FRESH] = True
+
+    @st.fragment(run_every=seconds)
+    def tick() -> None:
+        if not st.session_state.pop(_FRESH, False):  # the first time is part of the page's own run
+            st.rerun()
+
+    tick()

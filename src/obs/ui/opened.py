@@ -1,0 +1,58 @@
+"""An opened row: every piece of evidence with its chart, the metric that was found, and the PromQL to copy."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from obs.text import Names
+from obs.titles import STANCES
+from obs.ui.answer import Answer
+from obs.ui.charts import chart
+from obs.ui.markup import Html, join, show, tag
+from obs.ui.reader import Reader
+from obs.verdict import Evidence, Verdict
+
+
+def draw(verdict: Verdict, answer: Answer, _: Reader) -> None:
+    """All of the row's evidence, in the diagnosis' order, and what is missing for a judgement."""
+    for number, piece in enumerate(verdict.evidence):
+        with st.container(key=f"piece-{verdict.row}-{number}"):
+            words, picture = st.columns([5, 8], gap="medium")
+            with words:
+                show(_facts(piece, _))
+                if piece.promql:
+                    st.code(piece.promql, language=None, wrap_lines=True)
+            with picture:
+                _chart(piece, verdict, answer, _)
+    if verdict.missing:
+        show(tag("ul", [tag("li", _.tell(each)) for each in verdict.missing], cls="caveats"))
+
+
+def _facts(piece: Evidence, _: Reader) -> Html:
+    """The piece in words and figures."""
+    facts = [
+        (_("Threshold"), _.figure(piece.threshold, piece.unit) if piece.threshold is not None else None),
+        (_("Before"), _.figure(piece.baseline, piece.unit) if piece.baseline is not None else None),
+        (_("Onset"), _.clock(piece.onset) if piece.onset is not None else None),
+        (_("Replicas"), _("{names}", names=Names(piece.replicas)) if piece.replicas else None),
+        (_("Metric"), piece.metric),
+    ]
+    listed = [join((tag("dt", name), tag("dd", value))) for name, value in facts if value]
+    return tag(
+        "div",
+        tag("div", _.tell(STANCES[piece.stance]), cls="label"),
+        tag("div", _.tell(piece.title), cls="title", role="heading", aria_level=3),
+        tag("div", _.figure(piece.value, piece.unit), cls="figure"),
+        tag("div", _.tell(piece.says), cls="against"),
+        tag("dl", listed),
+        cls=f"piece {piece.stance.value}",
+    )
+
+
+def _chart(piece: Evidence, verdict: Verdict, answer: Answer, _: Reader) -> None:
+    course = answer.courses.course(piece)
+    if course is None:
+        show(tag("div", _("Nothing to draw: there is no such figure in this window."), cls="nothing"))
+        return
+    drawn = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
+    st.altair_chart(drawn, width="stretch", alt=_.tell(piece.says))

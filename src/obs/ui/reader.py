@@ -1,0 +1,91 @@
+"""Who reads: a language and a time zone. Everything on the screen that is words, figures or times goes through a `Reader`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from obs import language
+from obs.series import Array
+from obs.text import Message, Quantity, Sentences, Value
+from obs.window import zone_info
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Called as `_("Window")` it translates a literal of the screen; the catalogues are fed by the name `_`."""
+
+    lang: str = "en"
+    zone: str = "UTC"
+    dated: bool = False  # the window is not of one day: a time of day alone would not say which
+
+    def __call__(self, template: str, **values: Value) -> str:
+        return language.render(Message(template, values), self.lang, self.zone)
+
+    def tell(self, message: Message | Sentences) -> str:
+        """A message of the core."""
+        return language.render(message, self.lang, self.zone)
+
+    def figure(self, value: float | None, unit: str) -> str:
+        """A figure with its unit; a dash where there is none."""
+        return language.quantity_text(Quantity(float("nan") if value is None else value, unit), self.lang)
+
+    def moment(self, at: float) -> datetime:
+        """A time in the reader's zone."""
+        return datetime.fromtimestamp(at, zone_info(self.zone))
+
+    def clock(self, at: float, seconds: bool = True) -> str:
+        """The time of day."""
+        return self.moment(at).strftime("%H:%M:%S" if seconds else "%H:%M")
+
+    def day(self, at: float) -> str:
+        """The date without the year, as `30 Nov`."""
+        return _date(self.moment(at), "d MMM", self.lang)
+
+    def date(self, at: float) -> str:
+        """The date with the year."""
+        return _date(self.moment(at), "d MMM y", self.lang)
+
+    def span(self, start: float, end: float | None, seconds: bool = True) -> str:
+        """`11:02:24 – 11:08:55`, with the dates where it is not all one day."""
+        if end is None:
+            return self(
+                "since {time}", time=f"{self.day(start)} {self.clock(start, seconds)}" if self.dated else self.clock(start, seconds)
+            )
+        if not self.dated and self.one_day(start, end):
+            return f"{self.clock(start, seconds)} – {self.clock(end, seconds)}"
+        return f"{self.day(start)} {self.clock(start, seconds)} – {self.day(end)} {self.clock(end, seconds)}"
+
+    def window(self, start: float, end: float) -> str:
+        """A window for the bar, with its date."""
+        seconds = bool(start % 60 or end % 60)
+        if self.one_day(start, end):
+            return f"{self.date(start)}, {self.clock(start, seconds)} – {self.clock(end, seconds)}"
+        return self.span(start, end, seconds)
+
+    def one_day(self, start: float, end: float) -> bool:
+        """Whether both are of the same day in the reader's zone."""
+        return self.moment(start).date() == self.moment(end).date()
+
+    def length(self, seconds: float) -> str:
+        """A length of time with both of its leading units: `6 min 31 s`, `1 h 8 min`."""
+        whole = round(seconds)
+        for size, unit, small, part in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+            if whole >= size:
+                rest = whole % size // small
+                return f"{whole // size} {unit}" + (f" {rest} {part}" if rest else "")
+        return f"{whole} s"
+
+    def wall(self, times: Array) -> Array:
+        """The zone's wall clock as if it were UTC, for charts on a UTC scale: the right time of day in every browser."""
+        quarters, place = np.unique(times // 900, return_inverse=True)  # zones change their offset on quarter hours at the finest
+        offsets = [(self.moment(quarter * 900).utcoffset() or timedelta()).total_seconds() for quarter in quarters.tolist()]
+        return times + np.array(offsets, dtype=np.float64)[place]
+
+
+def _date(moment: datetime, pattern: str, lang: str) -> str:
+    from babel.dates import format_date  # the locale data is wanted only where a date is shown
+
+    return format_date(moment.date(), pattern, locale=lang)

@@ -1,0 +1,45 @@
+"""What one rerun shows: the view, its reader, and the answer or the sentence that stands in its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+
+from obs.links import View
+from obs.source import About
+from obs.text import Message
+from obs.ui.answer import Answer
+from obs.ui.reader import Reader
+from obs.window import Window
+
+_KEY = "screen"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """`answer` or `failed` is set, not both; `window` and `about` are None where it failed before they were known."""
+
+    view: View
+    reader: Reader
+    notes: tuple[Message, ...]
+    about: About | None = None
+    window: Window | None = None
+    answer: Answer | None = None
+    failed: Message | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether the window moves by itself, so that the page refreshes."""
+        return self.window is not None and self.window.live
+
+
+def keep(screen: Screen) -> None:
+    """Hands the screen to the page that runs next."""
+    st.session_state[_KEY] = screen
+
+
+def current() -> Screen:
+    """The screen of this rerun."""
+    return cast(Screen, st.session_state[_KEY])

@@ -1,0 +1,96 @@
+"""The small line beside a piece of evidence: the window's course, the threshold, and the stretches in which the row applied.
+
+Every line of a page spans the same window from edge to edge, so that what happened at one time stands at one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from obs.series import Array
+from obs.ui.markup import Html, tag
+from obs.verdict import Episode
+
+WIDTH, HEIGHT = 200.0, 36.0
+_EDGE = 3.0  # keeps the stroke inside the box
+_POINTS = 120  # more than the pixels of a small line show
+
+
+def coarse(times: Array, values: Array, points: int = _POINTS) -> tuple[Array, Array]:
+    """At most `points` moments: the highest value of each stretch, since a short peak must not get lost; NaN where it is empty."""
+    if times.size <= points:
+        return times, values
+    chunk = int(np.ceil(times.size / points))
+    pad = (-times.size) % chunk
+    padded = np.concatenate([values, np.full(pad, np.nan)]).reshape(-1, chunk)
+    moments = np.concatenate([times, np.full(pad, times[-1])]).reshape(-1, chunk)
+    best = np.where(np.isfinite(padded), padded, -np.inf).max(axis=1)
+    return moments[:, 0], np.where(np.isfinite(best), best, np.nan)
+
+
+def _path(xs: Array, ys: Array) -> str:
+    """An SVG path that breaks where there is no value, and keeps a lone point visible."""
+    parts: list[str] = []
+    pen_down = False
+    for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
+        if y != y:
+            pen_down = False
+            continue
+        parts.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}" + ("" if pen_down else "h.6"))
+        pen_down = True
+    return "".join(parts)
+
+
+def sparkline(
+    times: Array,
+    values: Array,
+    window: tuple[float, float],
+    label: str,
+    *,
+    threshold: float | None = None,
+    top: float | None = None,
+    episodes: Sequence[Episode] = (),
+    hot: bool = False,
+) -> Html | None:
+    """The line of `values` over `window` (Unix seconds), or None where no value is in it. `top` is the least upper end of the scale."""
+    inside = (times >= window[0]) & (times <= window[1])
+    xs, ys = coarse(times[inside], values[inside])
+    if not np.isfinite(ys).any():
+        return None
+    span = max(window[1] - window[0], 1.0)
+    ceiling = max(float(np.nanmax(ys)), threshold or 0.0, top or 0.0)
+    floor = min(0.0, float(np.nanmin(ys)))
+    scale = (HEIGHT - 2 * _EDGE) / ((ceiling - floor) or 1.0)
+
+    def across(at: float) -> float:
+        return float(np.clip((at - window[0]) / span, 0.0, 1.0)) * WIDTH
+
+    def up(value: float) -> float:
+        return HEIGHT - _EDGE - (value - floor) * scale
+
+    bands = []
+    for episode in episodes:
+        left, right = across(episode.start), across(window[1] if episode.end is None else episode.end)
+        bands.append(tag("rect", x=round(left, 1), y=0, width=round(max(right - left, 1.5), 1), height=HEIGHT, cls="band"))
+    rule = None
+    if threshold is not None:
+        rule = tag("path", d=f"M0 {up(threshold):.1f}H{WIDTH:.0f}", cls="limit", vector_effect="non-scaling-stroke")
+    line = tag(
+        "path",
+        d=_path((xs - window[0]) / span * WIDTH, HEIGHT - _EDGE - (ys - floor) * scale),
+        cls="course",
+        vector_effect="non-scaling-stroke",
+    )
+    return tag(
+        "svg",
+        bands,
+        rule,
+        line,
+        viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
+        preserveAspectRatio="none",
+        role="img",
+        aria_label=label,
+        cls="spark hot" if hot else "spark",
+    )

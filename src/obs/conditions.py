@@ -1,0 +1,101 @@
+"""Conditions: one figure held against its threshold, over time, by replica.
+
+A condition is on from where its figure crosses the limit until it is back under the release, and counts only where it is held.
+The limit is the largest of a floor, a multiple of the baseline and a rise over the baseline; without a baseline an absolute
+limit decides, and where there is none of that either, the condition is never on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from obs.baseline import follow
+from obs.facts import Facts, crossed
+from obs.series import Array, Mask, runs, settle
+from obs.text import Message
+
+GAP_SECONDS = 60.0  # a shorter dip, or a hole in the data, does not end it
+RELEASE = 0.5  # a condition ends half way back to the baseline
+RELEASE_OF_FLOOR = 0.85  # one without a baseline a little under its limit: KV use flaps between 0.85 and 1 while preempting
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How a limit is made; each field is the name of a threshold, or None."""
+
+    floor: str | None = None
+    ratio: str | None = None
+    rise: str | None = None
+    absolute: str | None = None  # where there is no baseline
+    by_prompt: bool = False  # the absolute limit grows with the prompt lengths seen
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a row. `words` says it, with `{limit}` for its threshold."""
+
+    id: str
+    signal: str  # whose metric and PromQL stand beside it
+    title: Message
+    words: Message
+    unit: str
+    figure: Callable[[Facts], Array]
+    limit: Limit
+    mean_of: str | None = None  # the signal whose mean it is: it must last longer than the look-back of that mean
+
+
+@dataclass(frozen=True)
+class Held:
+    """A condition, held: everything of shape [rows, steps]. `mask` is where it holds, `known` where it has a figure."""
+
+    condition: Condition
+    values: Array
+    baseline: Array
+    limits: Array
+    mask: Mask
+    known: Mask
+
+
+def limits(facts: Facts, limit: Limit, usual: Array) -> Array:
+    """The limit for each baseline, NaN where nothing gives one."""
+    known = np.isfinite(usual)
+    out = np.full_like(usual, facts.limit(limit.floor) if limit.floor else 0.0)
+    if limit.ratio:
+        out = np.where(known, np.maximum(out, usual * facts.limit(limit.ratio)), out)
+    if limit.rise:
+        out = np.where(known, np.maximum(out, usual + facts.limit(limit.rise)), out)
+    if limit.ratio or limit.rise:
+        other: float | Array = facts.limit(limit.absolute) if limit.absolute else (facts.limit(limit.floor) if limit.floor else np.nan)
+        if limit.by_prompt:
+            other = other + facts.prefill_allowance.reshape(-1, *[1] * (usual.ndim - 1))
+        out = np.where(known, out, np.maximum(out, other))
+    return out
+
+
+def hold(facts: Facts, condition: Condition) -> Held:
+    """Hold a condition against the facts."""
+    values = condition.figure(facts)
+    usual = follow(values, facts.grid, lambda base: np.nan_to_num(limits(facts, condition.limit, base), nan=np.inf))
+    on = limits(facts, condition.limit, usual)
+    relative = np.isfinite(usual) & bool(condition.limit.ratio or condition.limit.rise)
+    off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
+    known = np.isfinite(values)
+    recent = settle(known, 1, facts.grid.steps(GAP_SECONDS))
+    mask = settle(crossed(values, on, off) & recent, 1, facts.grid.steps(GAP_SECONDS))
+    span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros_like(values)
+    return Held(condition, values, usual, on, _lasting(facts, mask, span), known)
+
+
+def _lasting(facts: Facts, mask: Mask, span: Array) -> Mask:
+    """Drop what is too short: less than the hold, or no longer than one single slow request stays in the figure."""
+    out = mask.copy()
+    least = facts.limit("hold")
+    for row in np.flatnonzero(mask.any(axis=-1)):
+        for first, last in runs(mask[row]):
+            single = float(span[row, first : last + 1].max()) + facts.readings.rate_seconds
+            if (last - first + 1) * facts.grid.step < max(least, single + facts.grid.step):
+                out[row, first : last + 1] = False
+    return out

@@ -1,0 +1,104 @@
+"""Conditions as evidence: the figure that decided, its baseline and threshold, since when, where, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from obs.conditions import Condition, Held
+from obs.facts import Facts
+from obs.judge import Judged, began
+from obs.series import Array, Mask
+from obs.text import Message, Quantity, say
+from obs.verdict import Episode, Evidence, Stance
+
+
+def span(facts: Facts, episodes: Sequence[Episode]) -> Mask:
+    """The steps to read figures from: the episodes, else the window. Shape [steps]."""
+    times = facts.grid.times
+    inside = (times >= facts.readings.start) & (times <= facts.readings.end)
+    if not episodes:
+        return inside
+    out = np.zeros(facts.grid.count, dtype=np.bool_)
+    for episode in episodes:
+        out |= (times >= episode.start) & (times <= (facts.grid.end if episode.end is None else episode.end))
+    return out
+
+
+def of_row(facts: Facts, judged: Judged, episodes: Sequence[Episode]) -> tuple[Evidence, ...]:
+    """Every condition of a row as evidence, in the table's order."""
+    steps = span(facts, episodes)
+    against = {condition.id for condition in judged.symptom.against}
+    return tuple(_weigh(facts, held, steps, bool(episodes), held.condition.id in against) for held in judged.held)
+
+
+def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool) -> Evidence:
+    """One condition: supports where it holds (or where what would speak against the row is quiet), contradicts where it does not."""
+    condition, mask = held.condition, held.mask & steps
+    peak = _peak(np.where(held.known, held.values, np.nan), mask if mask.any() else np.broadcast_to(steps, held.mask.shape))
+    if peak is None:
+        return missing(facts, condition)
+    row, at = peak
+    holds = bool(mask.any())
+    if against:
+        stance = Stance.CONTRADICTS if holds else (Stance.SUPPORTS if applies else Stance.NEUTRAL)
+    else:
+        stance = Stance.SUPPORTS if holds else (Stance.NEUTRAL if applies else Stance.CONTRADICTS)
+    first = int(mask[row].argmax()) if holds else None
+    onset = began(held, row, first, facts.grid.step) if first is not None else None
+    usual_at = onset if onset is not None else (first if first is not None else at)
+    baseline = _finite(held.baseline[row, usual_at])
+    names = facts.readings.replicas
+    replicas = tuple(names[r].name for r in np.flatnonzero(mask.any(axis=1))) if mask.shape[0] == len(names) and holds else ()
+    return make(
+        facts, condition.signal, condition.title, condition.unit, stance,
+        value=float(held.values[row, at]), baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
+        onset=facts.grid.start + onset * facts.grid.step if onset is not None else None, replicas=replicas,
+    )  # fmt: skip
+
+
+def make(
+    facts: Facts, signal: str, title: Message, unit: str, stance: Stance, *, value: float, baseline: float | None = None,
+    threshold: float | None = None, onset: float | None = None, replicas: tuple[str, ...] = (), id: str | None = None,
+) -> Evidence:  # fmt: skip
+    """Evidence with its sentence, and the metric and PromQL of its signal."""
+    reading = facts.reading(signal)
+    says = sentence(title, unit, value, baseline, threshold)
+    return Evidence(id or signal, title, stance, unit, says, value, baseline, threshold, onset, replicas, reading.metric, reading.promql)
+
+
+def sentence(title: Message, unit: str, value: float, baseline: float | None, threshold: float | None) -> Message:
+    """The figure with its threshold and what it was before."""
+    figure = Quantity(value, unit)
+    if threshold is not None and baseline is not None:
+        return say(
+            "{title} {value} (threshold {threshold}, before {baseline})",
+            title=title, value=figure, threshold=Quantity(threshold, unit), baseline=Quantity(baseline, unit),
+        )  # fmt: skip
+    if threshold is not None:
+        return say("{title} {value} (threshold {threshold}, no baseline)", title=title, value=figure, threshold=Quantity(threshold, unit))
+    if baseline is not None:
+        return say("{title} {value} (before {baseline})", title=title, value=figure, baseline=Quantity(baseline, unit))
+    return say("{title} {value}", title=title, value=figure)
+
+
+def missing(facts: Facts, condition: Condition) -> Evidence:
+    """A condition whose figure is not there, and why."""
+    reading = facts.reading(condition.signal)
+    why = reading.why or say("no figure in this window")
+    says = say("{title}: {why}", title=condition.title, why=why)
+    return Evidence(condition.id, condition.title, Stance.MISSING, condition.unit, says, metric=reading.metric, promql=reading.promql)
+
+
+def _peak(values: Array, mask: Mask) -> tuple[int, int] | None:
+    """(row, step) of the largest finite value under the mask."""
+    seen = np.where(mask & np.isfinite(values), values, -np.inf)
+    if seen.size == 0 or not np.isfinite(seen).any():
+        return None
+    row, step = np.unravel_index(int(seen.argmax()), seen.shape)
+    return int(row), int(step)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

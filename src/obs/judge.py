@@ -1,0 +1,147 @@
+"""Where each row applies: its symptom and what explains it, held together, by replica and step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from obs.conditions import GAP_SECONDS, Condition, Held, hold
+from obs.facts import Facts
+from obs.series import Array, Mask, anywhere, near, runs, settle
+from obs.stages import Stages, stages
+from obs.symptoms import ERRORS, FIRST_TOKEN, LATENCY, PRESSURE, RETRIES, SYMPTOMS, WORK_LEFT, Symptom
+from obs.verdict import Episode
+
+NEAR_SECONDS = 60.0  # what belongs together is not seen at the same scrape: histograms are observed when a request finishes
+BELONGS_SECONDS = 300.0  # a condition that began this long before the rest is a state of its own, not the onset
+TAIL_SECONDS = 60.0  # rates and means look back: what ends this soon after the window's start was before it
+RAMP_SECONDS = 240.0  # how far an onset is walked back down its ramp
+FOOT = 0.15  # the part of the way from baseline to limit under which nothing has begun
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One row over the grid; masks of shape [replicas, steps], or [1, steps] for a row judged at the gateway."""
+
+    symptom: Symptom
+    shown: Mask  # the symptom holds
+    explained: Mask  # an explanation holds
+    applies: Mask
+    held: tuple[Held, ...]  # symptom's conditions first, then explanations, then what speaks against it
+    stages: Stages | None = None
+
+    def conditions(self, which: Iterable[Condition]) -> list[Held]:
+        """The held conditions of these."""
+        ids = {condition.id for condition in which}
+        return [held for held in self.held if held.condition.id in ids]
+
+
+def judge(facts: Facts) -> dict[str, Judged]:
+    """The three rows that are judged by conditions held over time; `gpu_oom` is judged by events, in obs.oom."""
+    held = {c.id: hold(facts, c) for c in (*LATENCY, *PRESSURE, ERRORS, *FIRST_TOKEN, *RETRIES, *WORK_LEFT)}
+    _, latency, first_token, load = SYMPTOMS
+    return {
+        latency.id: _latency(facts, latency, held),
+        first_token.id: _first_token(facts, first_token, held),
+        load.id: _load(facts, load, held),
+    }
+
+
+def _any(held: dict[str, Held], conditions: Iterable[Condition], shape: tuple[int, int]) -> Mask:
+    out = np.zeros(shape, dtype=np.bool_)
+    for condition in conditions:
+        out = out | held[condition.id].mask
+    return out
+
+
+def _together(facts: Facts, one: Mask, other: Mask) -> Mask:
+    """Where both hold, or one holds while the other is near."""
+    steps = facts.grid.steps(NEAR_SECONDS)
+    return (one & near(other, steps)) | (other & near(one, steps))
+
+
+def _settled(facts: Facts, mask: Mask, excused: Mask) -> Mask:
+    """What lasts, outside the excuses; an episode that runs into a stall or a death within minutes belongs to that."""
+    grid = facts.grid
+    out = settle(mask & ~excused, grid.steps(facts.limit("hold")), grid.steps(GAP_SECONDS))
+    ended = facts.stalled | facts.down if len(out) == facts.rows else np.zeros_like(out)
+    for row in np.flatnonzero(out.any(axis=1) & ended.any(axis=1)):
+        for first, last in runs(out[row]):
+            ahead = ended[row, first : last + grid.steps(GAP_SECONDS) + 2]
+            if ahead.any() and int(ahead.argmax()) * grid.step < BELONGS_SECONDS:
+                out[row, first : last + 1] = False
+    return out & ~excused
+
+
+def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
+    shape = (facts.rows, facts.grid.count)
+    shown, explained = _any(held, LATENCY, shape), _any(held, PRESSURE, shape)
+    errors = np.broadcast_to(held[ERRORS.id].mask, shape)
+    applies = _settled(facts, _together(facts, shown, explained) & ~errors, facts.excused)
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*LATENCY, *PRESSURE, ERRORS)))
+
+
+def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
+    shape = (facts.rows, facts.grid.count)
+    shown = _any(held, FIRST_TOKEN, shape)
+    by_stage = stages(facts, held["waiting"].mask)
+    total = np.nansum(np.nan_to_num(by_stage.rises), axis=0)
+    share = np.divide(np.nan_to_num(by_stage.rises).max(axis=0), total, out=np.zeros(shape), where=total > 0)
+    explained = by_stage.known() & (share >= facts.limit("stage_share"))
+    applies = _settled(facts, shown & near(explained, facts.grid.steps(NEAR_SECONDS)), facts.excused)
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in FIRST_TOKEN), by_stage)
+
+
+def _load(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
+    shape = (1, facts.grid.count)
+    shown = _together(facts, held[RETRIES[0].id].mask, held[RETRIES[1].id].mask)
+    explained = _any(held, WORK_LEFT, shape)
+    applies = _settled(facts, shown & explained, np.zeros(shape, dtype=np.bool_))
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*RETRIES, *WORK_LEFT)))
+
+
+def began(held: Held, row: int, first: int, step_seconds: float) -> int | None:
+    """The step at which the condition's run that meets `first` began, walked back down its ramp; None where it does not belong."""
+    row = min(row, held.mask.shape[0] - 1)
+    reach = int(BELONGS_SECONDS / step_seconds)
+    for start, end in runs(held.mask[row]):
+        if end < first - int(NEAR_SECONDS / step_seconds) - 1 or start > first + reach:
+            continue
+        if start < first - reach:
+            return None
+        return _foot(held.values[row], held.baseline[row, start], held.limits[row, start], start, int(RAMP_SECONDS / step_seconds))
+    return None
+
+
+def _foot(values: Array, usual: float, limit: float, start: int, reach: int) -> int:
+    """The first step of the ramp that led to `start`."""
+    if not np.isfinite(usual) or not np.isfinite(limit):
+        return start
+    foot = usual + FOOT * (limit - usual)
+    step = start
+    while step > 0 and start - step < reach and not values[step - 1] <= foot:
+        step -= 1
+    return step if start - step < reach else start
+
+
+def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Episode, ...]:
+    """The stretches in which the row applies anywhere, that meet the window. `end` is None where it lasts."""
+    grid, window = facts.grid, facts.readings
+    found = []
+    together = settle(anywhere(judged.applies)[None, :], 1, grid.steps(GAP_SECONDS))[0]
+    leading = [h for h in judged.held if h.condition is not ERRORS]
+    for first, last in runs(together):
+        rows = [r for r in range(judged.applies.shape[0]) if judged.applies[r, first : last + 1].any()]
+        starts = [first]
+        for row in rows:
+            begin = first + int(judged.applies[row, first : last + 1].argmax())
+            known = [began(h, row, begin, grid.step) for h in leading if h.mask[min(row, h.mask.shape[0] - 1), first : last + 1].any()]
+            starts += [s for s in known if s is not None]
+        end = None if last >= grid.count - 2 else grid.start + last * grid.step
+        if end is not None and end <= window.start + TAIL_SECONDS:
+            continue
+        where = () if judged.symptom.every else tuple(names[r] for r in rows)
+        found.append(Episode(grid.start + min(starts) * grid.step, end, where))
+    return tuple(found)

@@ -1,0 +1,93 @@
+"""Readings as arrays, and means that hold enough observations: over the shortest look-back that does, never a mean of means."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs.series import Array, Grid, divide, total_of, trailing
+from obs.signals import Level, Reading, Readings
+from obs.verdict import Threshold
+
+LEAST_OBSERVATIONS = 5  # a mean of fewer requests is chance: look back further
+LOOK_BACK_SECONDS = (0.0, 180.0, 300.0)  # beside the rate window itself
+
+
+class Means:
+    """The readings of one view, and the thresholds in force. Arrays are [replicas, steps], or [1, steps] of a gateway."""
+
+    def __init__(self, readings: Readings, thresholds: dict[str, Threshold]) -> None:
+        self.readings = readings
+        self.grid: Grid = readings.grid
+        self.thresholds = thresholds
+        self.rows = len(readings.replicas)
+        self._made: dict[str, tuple[Array, Array]] = {}
+
+    def limit(self, name: str) -> float:
+        """The threshold in force."""
+        return self.thresholds[name].value
+
+    def reading(self, signal: str) -> Reading:
+        """The reading of a signal, absent ones too."""
+        return self.readings.signals[signal]
+
+    def values(self, signal: str) -> Array:
+        """A signal's values, [replicas, steps]; of a gateway signal the sum over its rows, [1, steps]."""
+        reading = self.reading(signal)
+        return total_of(reading.values)[None, :] if reading.signal.level is Level.GATEWAY else reading.values
+
+    def has(self, *signals: str) -> bool:
+        """Whether each of these has any figure."""
+        return all(self.reading(signal).present for signal in signals)
+
+    def mean(self, signal: str) -> Array:
+        """The mean per observation over the shortest look-back that holds enough observations; NaN where none does."""
+        return self._means(signal)[0]
+
+    def look_back(self, signal: str) -> Array:
+        """How far each mean looked back beside the rate window, seconds."""
+        return self._means(signal)[1]
+
+    def _means(self, signal: str) -> tuple[Array, Array]:
+        if signal not in self._made:
+            self._made[signal] = self._mean(signal)
+        return self._made[signal]
+
+    def _mean(self, signal: str) -> tuple[Array, Array]:
+        reading = self.reading(signal)
+        if reading.total is None or reading.count is None:
+            values = self.values(signal)
+            return values, np.zeros_like(values)
+        total, count = reading.total, reading.count
+        if reading.signal.level is Level.GATEWAY:
+            total, count = self.summed(signal)
+        out, looked = self.shortest(total, count, (count,))
+        return np.where(np.isfinite(count), out, np.nan), looked
+
+    def shortest(self, above: Array, below: Array, counts: tuple[Array, ...]) -> tuple[Array, Array]:
+        """`above` over `below`, and how far it looked back: no farther than needed for enough observations in each of `counts` (rates)."""
+        out, looked = np.full(above.shape, np.nan), np.zeros(above.shape)
+        for seconds in LOOK_BACK_SECONDS:
+            steps = self.grid.steps(seconds) if seconds else 1
+            span = max(self.readings.rate_seconds / steps, self.grid.step)
+            use = np.isnan(out)
+            for count in counts:
+                use = use & (trailing(count, steps) * span >= LEAST_OBSERVATIONS)
+            out = np.where(use, divide(trailing(above, steps), trailing(below, steps)), out)
+            looked = np.where(use, seconds, looked)
+        return out, looked
+
+    def summed(self, signal: str) -> tuple[Array, Array]:
+        """Total and count per second of all rows together, each [1, steps]."""
+        reading = self.reading(signal)
+        nothing = np.full((1, self.grid.count), np.nan)
+        if reading.total is None or reading.count is None:
+            return nothing, nothing
+        return total_of(reading.total)[None, :], total_of(reading.count)[None, :]
+
+    def recent_rate(self, signal: str) -> Array:
+        """A rate of rare events, over three minutes; 0 as soon as none was counted within the rate window."""
+        steps, values = self.minutes(3), self.values(signal)
+        return np.where(values > 0, trailing(values, steps) / steps, values)
+
+    def minutes(self, minutes: float) -> int:
+        return self.grid.steps(minutes * 60)

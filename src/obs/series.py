@@ -1,0 +1,126 @@
+"""Time grids and the arithmetic on values over them. Values are float64 arrays whose last axis is time; NaN = no value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`count` moments, `step` seconds apart, the first at `start` (Unix seconds UTC, a multiple of `step`)."""
+
+    start: float
+    step: float
+    count: int
+
+    @property
+    def end(self) -> float:
+        """The last moment (inclusive)."""
+        return self.start + self.step * (self.count - 1)
+
+    @property
+    def times(self) -> Array:
+        """Unix seconds, shape [count]."""
+        return self.start + self.step * np.arange(self.count, dtype=np.float64)
+
+    @classmethod
+    def covering(cls, start: float, end: float, step: float) -> Grid:
+        """The aligned grid that holds `start` to `end`: from the step at or before `start` to the one at or before `end`."""
+        first = np.floor(start / step) * step
+        return cls(float(first), step, max(1, int((end - first) // step) + 1))
+
+    def index(self, at: float) -> int:
+        """The last step at or before `at`, clipped into the grid."""
+        return int(np.clip((at - self.start) // self.step, 0, self.count - 1))
+
+    def steps(self, seconds: float) -> int:
+        """How many steps span `seconds`, at least 1."""
+        return max(1, int(np.ceil(seconds / self.step - 1e-9)))
+
+
+def runs(mask: Mask) -> list[tuple[int, int]]:
+    """The stretches where a one-dimensional mask is true, as (first, last) steps, both inclusive."""
+    edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
+    return list(zip(np.flatnonzero(edges == 1).tolist(), (np.flatnonzero(edges == -1) - 1).tolist(), strict=True))
+
+
+def trailing(values: Array, steps: int) -> Array:
+    """The sum over the last `steps` steps, this one included, counting NaN as nothing. Shape as given."""
+    total = np.cumsum(np.nan_to_num(values), axis=-1)
+    total[..., steps:] -= total[..., :-steps].copy()
+    return total
+
+
+def backward_max(mask: Mask, steps: int) -> Mask:
+    """True where the mask was true at any of the last `steps` steps, this one included."""
+    return trailing(mask.astype(np.float64), steps) > 0.5
+
+
+def anywhere(mask: Mask) -> Mask:
+    """Where the mask is true on any row. Shape [steps]."""
+    return np.asarray(mask.any(axis=0), dtype=np.bool_)
+
+
+def near(mask: Mask, steps: int) -> Mask:
+    """The mask, widened by `steps` steps on both sides."""
+    later = backward_max(mask, steps + 1)
+    earlier = backward_max(mask[..., ::-1], steps + 1)[..., ::-1]
+    return later | earlier
+
+
+def latch(on: Mask, off: Mask) -> Mask:
+    """Hysteresis: true from a step where `on` until a step where `off`; between the two it keeps what it was."""
+    clock = np.arange(on.shape[-1])
+    last_on = np.maximum.accumulate(np.where(on, clock, -1), axis=-1)
+    last_off = np.maximum.accumulate(np.where(off, clock, -1), axis=-1)
+    return last_on > last_off
+
+
+def settle(mask: Mask, hold: int, gap: int) -> Mask:
+    """Close gaps of up to `gap` steps, then drop stretches shorter than `hold` steps. Shape [rows, steps]."""
+    out = mask.copy()
+    for row in np.flatnonzero(mask.any(axis=-1)):
+        stretches = runs(mask[row])
+        for (_, before), (after, _) in pairwise(stretches):
+            if after - before - 1 <= gap:
+                out[row, before + 1 : after] = True
+        for first, last in runs(out[row]):
+            if last - first + 1 < hold:
+                out[row, first : last + 1] = False
+    return out
+
+
+def divide(above: Array, below: Array) -> Array:
+    """The quotient, NaN where there is nothing to divide by: 0/0 is no figure, not 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(below > 0, above / below, np.nan)
+
+
+def median(values: Array) -> Array:
+    """The median along the last axis, ignoring NaN; NaN where none is known. Faster than `nanmedian` and without a warning."""
+    ordered = np.sort(values, axis=-1)  # NaN go last
+    n = np.isfinite(values).sum(axis=-1)
+    pick = np.maximum(n - 1, 0) // 2
+    low = np.take_along_axis(ordered, pick[..., None], axis=-1)[..., 0]
+    high = np.take_along_axis(ordered, (np.maximum(n, 1) // 2)[..., None], axis=-1)[..., 0]
+    return np.where(n > 0, np.where(n % 2 == 1, low, (low + high) / 2), np.nan)
+
+
+def worst(values: Array, axis: int = 0) -> Array:
+    """The maximum along an axis, NaN where all are NaN, without a warning."""
+    filled = np.where(np.isnan(values), -np.inf, values)
+    top = filled.max(axis=axis, initial=-np.inf)
+    return np.where(np.isinf(top), np.nan, top)
+
+
+def total_of(values: Array) -> Array:
+    """The sum over the rows, NaN where no row has a value. Shape [steps]."""
+    known = np.isfinite(values)
+    return np.where(known.any(axis=0), np.where(known, values, 0.0).sum(axis=0), np.nan)

@@ -1,0 +1,40 @@
+"""The stages of the first token as evidence: each mean with what it was before, the slow one in support."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs.evidence import sentence
+from obs.facts import Facts
+from obs.series import Mask
+from obs.stages import Stages
+from obs.symptoms import STAGES
+from obs.text import say
+from obs.verdict import Evidence, Stance
+
+_OF = (
+    ("queue_time", say("Queue, mean")),
+    ("ttft_remainder", say("Tokenization and front end, mean")),
+    ("prefill_time", say("Prefill, mean")),
+    ("network_time", say("Network, mean")),
+)
+_SIGNAL = {"ttft_remainder": "ttft", "network_time": "gateway_ttft"}
+
+
+def stage_evidence(facts: Facts, stages: Stages, mask: Mask, leading: str | None) -> tuple[Evidence, ...]:
+    """One piece of evidence a stage: means over `mask` ([replicas, steps], where the row holds), else over the window."""
+    where = mask if mask.any() else np.broadcast_to(facts.grid.times >= facts.readings.start, mask.shape)
+    out = []
+    for number, (id, title) in enumerate(_OF):
+        reading = facts.reading(_SIGNAL.get(id, id))
+        means, usual = stages.means[number][where], stages.usual[number][where]
+        if not np.isfinite(means).any():
+            says = say("{title}: {why}", title=title, why=reading.why or say("no figure in this window"))
+            out.append(Evidence(id, title, Stance.MISSING, "seconds", says))
+            continue
+        value = float(np.nanmean(means))
+        before = float(np.nanmedian(usual)) if np.isfinite(usual).any() else None
+        stance = Stance.SUPPORTS if STAGES[number] == leading else Stance.NEUTRAL
+        says = sentence(title, "seconds", value, before, None)
+        out.append(Evidence(id, title, stance, "seconds", says, value, before, metric=reading.metric, promql=reading.promql))
+    return tuple(out)

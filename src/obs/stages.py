@@ -1,0 +1,56 @@
+"""Which stage makes the first token slow: the stage whose mean rose most over its own baseline.
+
+Means only: TTFT = queue + prefill + remainder, and the gateway's first token less the engine's is the network. The queue and
+prefill histograms are observed when a request finishes, TTFT at its first token: while a queue grows, the wait stands in the
+remainder first. So where requests queue up, the remainder is the queue's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from obs.baseline import follow
+from obs.facts import Facts
+from obs.series import Array, Mask, anywhere
+from obs.symptoms import STAGES
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Means and rises by stage, shape [len(STAGES), replicas, steps], seconds; NaN where a stage is not measured."""
+
+    means: Array
+    usual: Array
+    rises: Array
+
+    def known(self) -> Mask:
+        """Where at least one stage is measured, [replicas, steps]."""
+        return anywhere(np.isfinite(self.rises))
+
+    def leading(self, mask: Mask) -> tuple[str | None, float]:
+        """The stage that takes most of the rise where `mask` is true, and its share of the rises."""
+        sums = np.where(mask[None], np.nan_to_num(self.rises), 0.0).sum(axis=(1, 2))
+        if sums.sum() <= 0:
+            return None, 0.0
+        best = int(sums.argmax())
+        return STAGES[best], float(sums[best] / sums.sum())
+
+
+def stages(facts: Facts, queued: Mask) -> Stages:
+    """The stages of the first token. `queued`: where more requests wait than is usual."""
+    queue, prefill, rest = facts.mean("queue_time"), facts.mean("prefill_time"), facts.remainder
+    network = np.broadcast_to(np.maximum(facts.network, 0.0), queue.shape)
+    means = np.stack([queue, rest, prefill, network])
+    usual = np.stack([_usual(facts, stage) for stage in means])
+    rises = np.maximum(means - np.where(np.isfinite(usual), usual, 0.0), 0.0)
+    rises[0] = np.where(queued, np.nan_to_num(rises[0]) + np.nan_to_num(rises[1]), rises[0])
+    rises[1] = np.where(queued, 0.0, rises[1])
+    return Stages(means, usual, rises)
+
+
+def _usual(facts: Facts, values: Array) -> Array:
+    """A stage's baseline: out of line is twice the usual and the rise that counts for a first token."""
+    ratio, rise, absolute = facts.limit("ttft_ratio"), facts.limit("ttft_rise") / 2, facts.limit("ttft_limit")
+    return follow(values, facts.grid, lambda base: np.where(np.isfinite(base), np.maximum(base * ratio, base + rise), absolute))

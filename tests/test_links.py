@@ -167,6 +167,7 @@ def test_on_a_recording_now_is_its_end_and_without_times_it_is_all_of_it():
     assert resolve(View(), NOW, about) == Window(1000.0, 5000.0)
     assert resolve(View(start="now-10m", end="now"), NOW, about) == Window(4400.0, 5000.0)
     assert resolve(View(start="1200"), NOW, about) == Window(1200.0, 5000.0)
+    assert resolve(View(), NOW, About("sample", "bundle", "1", 1000.0, 5000.0, opening=(2000.0, 3000.0))) == Window(2000.0, 3000.0)
     with pytest.raises(CallError):
         resolve(View(start="6000", end="7000"), NOW, about)
 

@@ -14,6 +14,7 @@ from obs.prometheus import Prometheus
 from obs.report import Report
 from obs.report_json import to_json
 from obs.source import Source
+from obs.window import Window
 
 
 def diagnosis_response(params: Mapping[str, Sequence[str]], settings: Settings, now: float) -> tuple[int, dict[str, Any]]:
@@ -49,9 +50,11 @@ def open_source(view: View, settings: Settings) -> Source:
 
 def report(source: Source, view: View, settings: Settings, now: float) -> Report:
     """Collects, diagnoses, and holds what a report is made of. Times without an offset are UTC where the view has no zone."""
-    about = source.about()
-    window = links.resolve(view, now, about)
-    readings = collect.collect(source, window, view.scope, settings)
-    lang, zone = negotiate(view.lang), view.zone or "UTC"
+    readings = collect.collect(source, window(source, view, now), view.scope, settings)
     found = diagnosis.diagnose(readings, settings.thresholds)
-    return Report(found, readings, about, view.scope, lang, zone)
+    return Report(found, readings, source.about(), view.scope, negotiate(view.lang), view.zone or "UTC")
+
+
+def window(source: Source, view: View, now: float) -> Window:
+    """The window that a view means on this source. A server is not asked: a wrong window is said without reaching it."""
+    return links.resolve(view, now, None if isinstance(source, Prometheus) else source.about())

@@ -109,24 +109,23 @@ def _diagnose(args: argparse.Namespace) -> str:
 
 
 def _coverage(args: argparse.Namespace) -> str:
-    from obs import collect, links, report, report_json
+    from obs import api, collect, report, report_json
 
     source, view, settings, now = _asked(args)
-    window = links.resolve(view, now, source.about())
-    readings = collect.collect(source, window, view.scope, settings)
+    readings = collect.collect(source, api.window(source, view, now), view.scope, settings)
     if args.format == "json":
         return _json(report_json.signals_json(readings, view.lang or "en"))
     return report.coverage_text(readings, view.lang or "en")
 
 
 def _bundle(args: argparse.Namespace) -> str:
-    from obs import bundle, links
+    from obs import api, bundle
     from obs.language import render
 
-    source, view, _, now = _asked(args)
-    window = links.resolve(view, now, source.about())
+    source, view, settings, now = _asked(args)
+    window = api.window(source, view, now)
     try:
-        bundle.write(args.output, source, window, view.scope)
+        bundle.write(args.output, source, window, view.scope, settings, thresholds=settings.thresholds)
     except OSError as error:
         raise CallError(
             say("{file} could not be written: {reason}.", file=Names((str(args.output),)), reason=str(error.strerror))

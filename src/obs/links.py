@@ -84,13 +84,13 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
 def resolve(view: View, now: float, about: About | None = None, *, browser_zone: str = "UTC") -> Window:
     """The window that a view means; a CallError where it cannot be judged (`obs.window.check`).
 
-    On a bundle `now` is its end, and without times its own window. Otherwise the default is the last hour. Times are whole
-    seconds, so that a pinned link names exactly this window.
+    On a bundle `now` is its end, and without times what it opens on. Otherwise the default is the last hour. Times are whole
+    seconds, so that a pinned link names exactly this window. A link without a zone has its times in `browser_zone`.
     """
     held = Window(about.start, about.end) if about and about.start is not None and about.end is not None else None
     now = held.end if held else float(int(now))
-    if held and view.start is None and view.end is None:
-        return check(held, now, held)
+    if about and held and view.start is None and view.end is None:
+        return check(Window(*about.opening) if about.opening else held, now, held)
     window = check(_window(view.start, view.end, now, view.zone or browser_zone), now, held)
     return replace(window, live=window.live and held is None)
 

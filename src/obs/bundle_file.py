@@ -15,8 +15,8 @@ from typing import Literal
 
 import numpy as np
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from obs.errors import CallError

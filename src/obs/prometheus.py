@@ -15,7 +15,7 @@ from obs.promql import duration
 from obs.series import Array, Grid
 from obs.source import About, Answer, Query
 from obs.text import Message, say
-from obs.transport import PrometheusSession, QueryRefusedError
+from obs.transport import PrometheusSession, QueryRefusedError, StatusError
 
 if TYPE_CHECKING:
     from obs.config import SourceSettings
@@ -46,8 +46,8 @@ class Prometheus:
             self.requests += 1
             try:
                 data = self._session.request("GET", f"{self._session.base}/api/v1/status/buildinfo").json()["data"]
-            except SourceError as error:
-                if "HTTP" not in error.says.template or "login" in error.says.template:
+            except StatusError as error:
+                if error.status in (401, 403):
                     raise
                 data = {}
             flavor, version = _flavor(data if isinstance(data, dict) else {})
@@ -57,7 +57,10 @@ class Prometheus:
     def metric_names(self, start: float, end: float) -> frozenset[str]:
         """All metric names of the stretch (to the block: a name may have no sample in it)."""
         self.requests += 1
-        return frozenset(map(str, self._get.get_label_values("__name__", params={"start": start, "end": end})))
+        names = self._get.get_label_values("__name__", params={"start": start, "end": end})
+        if not isinstance(names, list | None):
+            raise SourceError(self._odd())
+        return frozenset(map(str, names or ()))
 
     def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
         """Seconds between samples of `metric` (name or selector), looked for backwards. The median: lost scrapes do not count."""
@@ -97,8 +100,11 @@ class Prometheus:
         sorted_rows: dict[int, list[Mapping[str, Any]]] = {index: [] for index, _ in batch}
         for row in rows:
             tag = row["metric"].get(TAG)
-            sorted_rows[int(tag) if tag is not None else batch[0][0]].append(row)
-        return {index: _dense(found, grid) for index, found in sorted_rows.items()}
+            sorted_rows[batch[0][0] if tag is None or len(batch) == 1 else int(tag)].append(row)
+        try:
+            return {index: _dense(found, grid) for index, found in sorted_rows.items()}
+        except (ValueError, TypeError, LookupError, OverflowError) as error:
+            raise SourceError(self._odd()) from error
 
     def _range(self, promql: str, grid: Grid) -> list[Mapping[str, Any]]:
         self.requests += 1
@@ -107,7 +113,7 @@ class Prometheus:
         rows = self._call(
             client.custom_query_range, promql, start, end, f"{grid.step:g}", params={"timeout": duration(self._settings.timeout_seconds)}
         )
-        if any("values" not in row or "metric" not in row for row in rows):
+        if not all(isinstance(row.get("values"), list) and isinstance(row.get("metric"), dict) for row in rows):
             raise SourceError(self._odd())
         return rows
 

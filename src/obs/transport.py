@@ -6,6 +6,7 @@ the body (it puts them into the URL), no compression (on a LAN gzip costs Promet
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import orjson
 import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase, HTTPBasicAuth
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, ProtocolError, ReadTimeoutError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError, ProtocolError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from obs.errors import CallError, SourceError
@@ -24,6 +25,7 @@ from obs.text import Message, Quantity, say
 if TYPE_CHECKING:
     from obs.config import SourceSettings
 
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a retry is no news; what fails is said in a sentence
 POOL = 16
 LARGEST_BYTES = 400_000_000  # an answer above this is refused before it fills the memory
 CONNECT_SECONDS = 3.0
@@ -40,7 +42,15 @@ _RETRY = Retry(
 )
 
 
-class QueryRefusedError(SourceError):
+class StatusError(SourceError):
+    """There was an answer, and it is not the one that was asked for."""
+
+    def __init__(self, status: int, says: Message) -> None:
+        super().__init__(says)
+        self.status = status
+
+
+class QueryRefusedError(StatusError):
     """This one query was refused; the source itself works, and a smaller query may pass."""
 
 
@@ -123,11 +133,12 @@ class PrometheusSession(requests.Session):
                     raise requests.exceptions.ReadTimeout
                 if size > LARGEST_BYTES:
                     raise QueryRefusedError(
+                        413,
                         say(
                             "{address} sent more than {size} in one answer. Choose a shorter window or a narrower scope.",
                             address=self._source.address,
                             size=Quantity(LARGEST_BYTES, "bytes"),
-                        )
+                        ),
                     )
         return b"".join(chunks)
 
@@ -144,6 +155,10 @@ class PrometheusSession(requests.Session):
             return say(
                 "The host name in {address} is not known. Check it for a slip, and whether this machine can resolve it.", address=where
             )
+        if isinstance(reason, NewConnectionError) and "refused" in str(reason):
+            return say("{address} refused the connection. Check host and port, and whether Prometheus is running there.", address=where)
+        if isinstance(reason, NewConnectionError):
+            return say("{address} cannot be reached: {reason}. Check the network between.", address=where, reason=_system_reason(reason))
         if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
             return say("{address} did not take the connection in time. Check the address, and the network between.", address=where)
         if isinstance(error, (requests.exceptions.Timeout, ReadTimeoutError)) or isinstance(reason, ReadTimeoutError):
@@ -180,58 +195,51 @@ class PrometheusSession(requests.Session):
         raise _error(where, status, said, body is not None, bool(response.history))
 
 
-def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> SourceError:
-    """The sentence for an answer that is no success. `said` is the source's own words."""
+def _system_reason(error: Exception) -> str:
+    """What the operating system said: "No route to host"."""
+    return getattr(error.__cause__, "strerror", None) or str(error).rpartition("] ")[2]
+
+
+def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> StatusError:
+    """The error for an answer that is no success. `said` is the source's own words."""
     if status in (400, 405, 413, 414, 422):
-        return QueryRefusedError(_refusal(where, status, said))
+        return QueryRefusedError(status, _refusal(where, status, said))
+    return StatusError(status, _failure(where, status, said, is_json, redirected))
+
+
+def _failure(where: str, status: int, said: str, is_json: bool, redirected: bool) -> Message:
     if status in (401, 403):
-        return SourceError(
-            say(
-                "{address} asks for a login that was not accepted (HTTP {status}). Name a file with a token in OBS_PROMETHEUS_TOKEN_FILE, "
-                "and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
-                address=where,
-                status=status,
-            )
+        return say(
+            "{address} asks for a login that was not accepted (HTTP {status}). Name a file with a token in OBS_PROMETHEUS_TOKEN_FILE, "
+            "and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
+            address=where,
+            status=status,
         )
     if status == 404:
-        return SourceError(
-            say(
-                "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path.",
-                address=where,
-            )
+        return say(
+            "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path.", address=where
         )
     if status == 429:
-        return SourceError(
-            say("{address} is asked too often (HTTP 429). Wait a moment, refresh less often, or raise its limit.", address=where)
-        )
+        return say("{address} is asked too often (HTTP 429). Wait a moment, refresh less often, or raise its limit.", address=where)
     if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
-        return SourceError(
-            say(
-                "{address} gave up on a query ({said}). Choose a shorter window or narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-                address=where,
-                said=said,
-            )
+        return say(
+            "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+            address=where,
+            said=said,
         )
     if status >= 500:
-        return SourceError(
-            say(
-                "{address} has a fault of its own (HTTP {status}{said}). Try again; if it lasts, look at its log.",
-                address=where,
-                status=status,
-                said=f": {said}" if said else "",
-            )
+        words = f": {said}" if said else ""
+        return say(
+            "{address} has a fault of its own (HTTP {status}{said}). Try again; if it lasts, look at its log.",
+            address=where,
+            status=status,
+            said=words,
         )
     if status == 200 and not is_json and redirected:
-        return SourceError(
-            say("{address} led to a page that is no Prometheus API, perhaps a login. Give a token or the API's address.", address=where)
-        )
+        return say("{address} led to a page that is no Prometheus API, perhaps a login. Give a token or the API's address.", address=where)
     if status == 200 and not is_json:
-        return SourceError(
-            say("{address} answered what is not JSON, or only half of it. Check that it is a Prometheus API.", address=where)
-        )
-    return SourceError(
-        say("{address} answered, but not as a Prometheus API does (HTTP {status}). Check the address.", address=where, status=status)
-    )
+        return say("{address} answered what is not JSON, or only half of it. Check that it is a Prometheus API.", address=where)
+    return say("{address} answered, but not as a Prometheus API does (HTTP {status}). Check the address.", address=where, status=status)
 
 
 def _refusal(where: str, status: int, said: str) -> Message:

@@ -73,9 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _view_options(*, bundle: bool = True) -> argparse.ArgumentParser:
+def _view_options(*, bundle: bool = True) -> _Parser:
     """What every command takes: a source, a window, a scope, a reader."""
-    options = argparse.ArgumentParser(add_help=False)
+    options = _Parser(add_help=False)
     source = options.add_mutually_exclusive_group()
     source.add_argument("--prometheus-url", metavar="URL", help="Prometheus-compatible API (default: OBS_PROMETHEUS_URL)")
     source.add_argument("--source", metavar="NAME", help="one of the sources in the settings file")

@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types needs catalogues constraints clean
+.PHONY: help run test lint types needs catalogues readme constraints clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ needs: ## the programs that the tests start: installs them on Debian and Ubuntu 
 
 catalogues: .venv/dev.stamp ## finds every sentence, updates the catalogues, says what is left to translate
 	$(BIN)/python tools/catalogues.py
+
+readme: .venv/dev.stamp ## writes the settings and the output of the command line into the README
+	$(BIN)/python tools/readme.py
 
 constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
 	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new

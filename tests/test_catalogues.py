@@ -2,12 +2,9 @@
 
 import re
 import string
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 import catalogues
 
 KEYS = catalogues.extract()

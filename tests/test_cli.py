@@ -145,3 +145,42 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     run = f"{sys.executable} -m obs coverage --bundle sample | head -n 1"
     done = subprocess.run(["bash", "-c", run], capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "src")})
     assert done.stderr == ""
+
+
+def rows(done: subprocess.CompletedProcess[str]) -> list[tuple[str, str, list[str]]]:
+    found = json.loads(done.stdout)
+    return [(row["id"], row["state"], [episode["from"] for episode in row["episodes"]]) for row in found["rows"]]
+
+
+def test_a_real_prometheus_and_the_bundle_made_from_it_give_the_same_verdicts(lab_url, tmp_path):
+    kept = tmp_path / "kept.obs.zip"
+    made = obs("bundle", "--prometheus-url", lab_url, *PRESSURE, "--output", str(kept))
+    assert (made.returncode, made.stdout, made.stderr) == (0, f"Wrote {kept}.\n", "")
+    live = obs("diagnose", *PRESSURE, "--format", "json", env={"OBS_PROMETHEUS_URL": lab_url})
+    again = obs("diagnose", "--bundle", str(kept), "--format", "json")
+    assert json.loads(live.stdout)["source"]["flavor"] == "prometheus"
+    assert json.loads(again.stdout)["source"]["flavor"] == "bundle"
+    assert json.loads(live.stdout)["primary"] == "latency_without_errors"
+    assert rows(live) == rows(again)
+
+
+def test_a_bundle_that_cannot_be_written_ends_with_2_and_a_sentence(lab_url, tmp_path):
+    done = obs("bundle", "--prometheus-url", lab_url, *PRESSURE, "--output", str(tmp_path / "none" / "kept.zip"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "could not be written: No such file or directory." in done.stderr
+
+
+@pytest.mark.parametrize(
+    "value", ['"} or up #', "a\nb", "<script>", "x" * 10_000, "ñ\\"], ids=["quote", "newline", "script", "long", "backslash"]
+)
+def test_a_hostile_scope_finds_nothing_and_nothing_is_clear(lab_url, value):
+    done = obs("diagnose", "--prometheus-url", lab_url, *PRESSURE, "--scope", f"namespace={value}", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["primary"], {row["state"] for row in found["rows"]}) == ("insufficient", {"unknown"})
+    assert found["scope"] == {"namespace": [value]}
+
+
+def test_a_source_without_llm_metrics_is_insufficient_and_no_error(lab_url):
+    done = obs("diagnose", "--prometheus-url", lab_url, "--from", "2026-11-20", "--to", "2026-11-20 01:00", "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)["primary"]) == (0, "insufficient")

@@ -45,9 +45,7 @@ class Report:
 
 def to_text(report: Report) -> str:
     """For a terminal: the answer first, then the four rows with their evidence, the findings, and what is missing."""
-    lines = [report.text(report.diagnosis.headline)]
-    summary = report.text(report.diagnosis.summary)
-    lines += ([] if summary == lines[0] else [summary]) + [_subject(report), ""]
+    lines = [line for line in (report.text(report.diagnosis.headline), _rest(report), _subject(report)) if line] + [""]
     for verdict in report.diagnosis.verdicts:
         lines.append(f"{_STATE_MARKS[verdict.state]} {report.text(ROWS[verdict.row])}: {_state(verdict, report)}")
         lines += [f"    {line}" for line in _said_once(_details(verdict, report))]
@@ -62,7 +60,8 @@ def to_text(report: Report) -> str:
 def to_markdown(report: Report) -> str:
     """For a ticket or a retrospective: as the text, with the metric names and the PromQL of what decided."""
     escape = markdown_escape
-    lines = [f"## {escape(report.text(report.diagnosis.headline))}", "", escape(report.text(report.diagnosis.summary)), ""]
+    lines = [f"## {escape(report.text(report.diagnosis.headline))}", ""]
+    lines += [escape(_rest(report)), ""] if _rest(report) else []
     lines += [f"{escape(_subject(report))}" + (f" · <{report.link}>" if report.link else ""), ""]
     head = [report.text(m) for m in (say("Symptom"), say("State"), say("First evidence"), say("Change to test"))]
     lines += [f"| {' | '.join(head)} |", "|---|---|---|---|"]
@@ -105,6 +104,11 @@ def code(text: str) -> str:
     text = text.replace("\n", " ")
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def _rest(report: Report) -> str:
+    """The summary without the headline that it begins with."""
+    return report.text(report.diagnosis.summary).removeprefix(report.text(report.diagnosis.headline)).strip()
 
 
 def _subject(report: Report) -> str:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import orjson
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -173,14 +174,19 @@ def _series(content: bytes, manifest: Manifest, name: str) -> list[Series]:
     size = sum(group.total_byte_size for group in groups)
     if values > LARGEST_VALUES or size > 8 * LARGEST_VALUES + (64 << 20):
         raise CallError(_too_large(name, 8 * LARGEST_VALUES))
-    table = file.read(columns=["query", "labels", "values"])
-    flat = table["values"].combine_chunks()
+    table = file.read(columns=["query", "labels", "values"]).combine_chunks()
+    kinds = (table.schema.field("query").type, table.schema.field("labels").type, table.schema.field("values").type)
+    if kinds != (pa.int32(), pa.string(), pa.list_(pa.float64())):
+        raise ValueError("columns of another kind")
+    if any(column.null_count for column in table.columns):
+        raise ValueError("a cell without a value")
     numbers = np.asarray(table["query"].to_pylist(), dtype=np.int64)
-    if isinstance(flat, pa.ChunkedArray) or len(flat.flatten()) != len(numbers) * manifest.grid_count:
-        raise ValueError("the series are not as long as the grid")
+    if set(pc.list_value_length(table["values"]).to_pylist()) - {manifest.grid_count}:
+        raise ValueError("a series is not as long as the grid")
+    flat = pc.list_flatten(table["values"])
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(manifest.queries)):
         raise ValueError("a series of no query")
-    grid = np.asarray(flat.flatten().to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(numbers), manifest.grid_count)
+    grid = np.asarray(flat.to_numpy(), dtype=np.float64).reshape(len(numbers), manifest.grid_count)
     labels = [_labels(text) for text in table["labels"].to_pylist()]
     found = [np.flatnonzero(numbers == i) for i in range(len(manifest.queries))]
     return [(tuple(labels[i] for i in rows), grid[rows]) for rows in found]

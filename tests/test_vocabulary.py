@@ -1,0 +1,112 @@
+"""Vocabularies are data: broken data is named, and a real Prometheus accepts every query that they lead to."""
+
+import pytest
+
+from obs.errors import CallError
+from obs.language import render
+from obs.plan import BUCKETED, Ranges, asks
+from obs.series import Grid
+from obs.signals import SIGNALS, Kind
+from obs.vocabulary import parse, vocabularies
+
+WHOLE = """
+id = "x"
+title = "X"
+role = "engine"
+probe = ["kv_use"]
+[signals.kv_use]
+candidates = [{ metric = "x_kv" }]
+"""
+FINE = Ranges(15, 15, {}, 300)
+COARSE = Ranges(120, 15, {}, 300)
+
+
+def every(ranges=FINE, scope=None):
+    return [a for v in vocabularies() for a in asks(v, v.names(), scope or {}, ranges)]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (WHOLE + "[", "TOML"),
+        (WHOLE.replace("kv_use", "kv_usage"), "kv_usage"),
+        (WHOLE.replace('{ metric = "x_kv" }', ""), "signals.kv_use.candidates"),
+        (WHOLE.replace("metric =", "metrik ="), "metrik"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", expr = "x"'), "either metric or expr"),
+        (WHOLE.replace('metric = "x_kv"', 'expr = "x"'), "a name"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", combine = "avg"'), "combine"),
+        (WHOLE.replace("engine", "motor"), "role"),
+        (WHOLE.replace('probe = ["kv_use"]', ""), "probe"),
+        (WHOLE.replace('probe = ["kv_use"]', 'probe = ["ttft"]'), "ttft"),
+        (WHOLE.replace('title = "X"', ""), "title"),
+    ],
+)
+def test_a_file_that_does_not_hold_together_is_named_with_the_place(broken, said):
+    with pytest.raises(CallError) as error:
+        parse(broken, "engines/x.toml")
+    text = render(error.value.says, "en")
+    assert "engines/x.toml" in text
+    assert said in text
+
+
+def test_a_new_engine_is_a_file_and_nothing_else():
+    found = parse(WHOLE, "engines/x.toml")
+    queries = [a.query for a in asks(found, {"x_kv"}, {"namespace": ("prod",)}, FINE)]
+    assert [query.key for query in queries] == ["kv_use|x_kv|value"]
+    assert queries[0].promql == 'max by (namespace, pod, instance, job, cluster, service) (x_kv{namespace="prod"})'
+
+
+def test_what_does_not_exist_is_not_asked_for():
+    vllm = vocabularies()[[v.id for v in vocabularies()].index("vllm")]
+    assert asks(vllm, set(), {}, FINE) == []
+    assert {a.query.key for a in asks(vllm, {"vllm:request_queue_time_seconds_sum"}, {}, FINE)} == set()  # a sum without its count
+
+
+def test_no_query_averages():
+    assert [a.query.promql for a in every() if "avg" in a.query.promql or "quantile" in a.query.promql] == []
+
+
+def test_every_vllm_query_leaves_the_routers_copies_out():
+    assert [a.query.key for a in every() if a.vocabulary.id == "vllm" and 'server=""' not in a.query.promql] == []
+
+
+def test_every_signal_has_a_name_somewhere_and_every_key_is_its_own():
+    assert {a.signal for a in every()} == set(SIGNALS)
+    keys = [a.query.key for a in every()]
+    assert sorted(keys) == sorted(set(keys))
+
+
+def test_counters_end_in_total_where_the_exposition_has_it():
+    engine = [
+        c for v in vocabularies() if v.role == "engine" for s, n in v.signals.items() for c in n.candidates if SIGNALS[s].kind is Kind.RATE
+    ]
+    assert [c.metric for c in engine if not c.metric.endswith(("_total", "_count"))] == []
+
+
+def test_a_histogram_is_asked_for_once_with_its_buckets():
+    assert {a.signal for a in every() if a.part == "buckets"} == set(BUCKETED)
+    assert all("sum by (le, " in a.query.promql for a in every() if a.part == "buckets")
+
+
+@pytest.mark.parametrize("ranges", [FINE, COARSE], ids=["fine", "coarse"])
+def test_a_real_prometheus_accepts_every_query(lab, ranges):
+    asked = every(ranges, {"namespace": ('a"b', "c|d"), "model": ("m",), "cluster": ("x",)})
+    answers = lab.answer([a.query for a in asked], Grid.covering(1796036544, 1796036600, 5))
+    assert {a.query.promql: render(answer.refused, "en") for a, answer in zip(asked, answers, strict=True) if answer.refused} == {}
+    assert len(asked) > 80
+
+
+def test_a_coarse_step_keeps_the_worst_of_a_level():
+    promql = {a.query.key: a.query.promql for a in every(COARSE)}
+    assert "max_over_time(vllm:kv_cache_usage_perc" in promql["kv_use|vllm:kv_cache_usage_perc|value"]
+    assert "min_over_time(up" in promql["up|up|value"]
+    assert "[120s]" in promql["preemptions|vllm:num_preemptions_total|value"]
+
+
+def test_the_current_names_are_those_of_a_real_vllm(lab):
+    """Every name without an end is in the recording of vLLM 0.32 and Envoy 1.40."""
+    there = lab.metric_names(1796036544, 1796040316)
+    for vocabulary in vocabularies():
+        if vocabulary.id in ("vllm", "envoy"):
+            now = {name for s, n in vocabulary.signals.items() for c in n.candidates if not c.until for name in c.metrics(SIGNALS[s].kind)}
+            assert sorted(now - there) == []

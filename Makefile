@@ -11,7 +11,7 @@ help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: .venv/run.stamp ## the dashboard on http://127.0.0.1:8501 (PORT=... for another port)
-	@echo "obs: http://127.0.0.1:$(PORT)"
+	@echo "obs starts on http://127.0.0.1:$(PORT) (Ctrl-C ends it)"
 	@$(BIN)/streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT) --server.headless true
 
 test: needs lint ## everything that must hold: lint, types, architecture, tests with a real Prometheus and a real browser

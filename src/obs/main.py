@@ -19,13 +19,14 @@ from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
 
-ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 
 
 def main() -> None:
     """One rerun."""
-    st.set_page_config(page_title="obs", page_icon=":material/troubleshoot:", layout="wide", initial_sidebar_state="collapsed")
-    st.html(Path(__file__).parent / "ui/style.css")
+    st.set_page_config(page_title="obs", page_icon=str(HERE / "ui/icon.svg"), layout="wide", initial_sidebar_state="collapsed")
+    st.html(HERE / "ui/style.css")
     page = st.navigation(frame.pages(ROOT), position="hidden")
     view, notes = address.read(page.url_path)
     _ = Reader(negotiate(view.lang, st.context.locale), view.zone or frame.browser_zone())
@@ -36,8 +37,8 @@ def main() -> None:
 
     frame.top(view, page, _)
     slots = bar.draw(view, window, about.end if about and about.end else now, _)
-    if about is not None and about.flavor == "bundle":
-        sample.draw(view, window, about, _)
+    if answer.is_sample(view):
+        sample.draw(view, window, _)
     failure.noted(notes, _)
 
     found, failed = None, wrong
@@ -49,10 +50,12 @@ def main() -> None:
             failed = error.says
     shown = Screen(view, _, notes, about, window, found, failed)
     screen.keep(shown)
-    with slots.scope:
-        scope.draw(view, answer.known(found) if found else {}, _)
-    with slots.share:
-        share.draw(shown)
+    if slots.scope.open:
+        with slots.scope:
+            scope.draw(view, answer.known(view, window, now), _)
+    if slots.share.open:
+        with slots.share:
+            share.draw(shown)
     with slots.age:
         frame.age(shown, now)
     try:

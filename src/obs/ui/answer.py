@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from obs import api, collect, config, diagnosis, narrow
+from obs import api, bundle, collect, config, diagnosis, narrow
+from obs.bundle import Bundle
 from obs.config import Settings
+from obs.errors import ObsError
 from obs.links import View
 from obs.prometheus import Prometheus
 from obs.signals import Readings
@@ -69,14 +71,14 @@ def judged(about: About, readings: Readings) -> Answer:
     return Answer(about, readings, found, Courses(readings, found.thresholds))
 
 
-def without_scope(view: View) -> View:
-    """The same view of everything, to see what there is to choose from."""
-    return replace(view, scope={})
-
-
-def known(answer: Answer) -> Mapping[str, list[str]]:
-    """The namespaces, models and replicas in an answer."""
-    replicas = answer.readings.replicas
+def known(view: View, window: Window | None, now: float) -> Mapping[str, list[str]]:
+    """The namespaces, models and replicas to choose from in the window, whatever the scope is; none where nothing could be read."""
+    if window is None:
+        return {}
+    try:
+        replicas = answer(replace(view, scope={}), window, now).readings.replicas
+    except ObsError:
+        return {}
     found = {
         "namespace": {replica.namespace for replica in replicas},
         "model": {replica.model for replica in replicas},
@@ -102,6 +104,20 @@ def _groups(key: tuple[str, float, float, float], _answer: Answer) -> Mapping[tu
         (namespace, model): judged(_answer.about, narrow.narrow(readings, namespace=namespace, model=model))
         for namespace, model in narrow.groups(readings)
     }
+
+
+def is_sample(view: View) -> bool:
+    """Whether the view is of the recording that ships with obs."""
+    try:
+        return source(view) is bundle.sample()
+    except ObsError:
+        return False
+
+
+def lasting(view: View) -> View:
+    """The view with its recording's own name, so that its link means the same where another source is the default."""
+    found = source(view)
+    return replace(view, source=None, bundle=found.id) if isinstance(found, Bundle) else view
 
 
 def about(view: View) -> About | None:

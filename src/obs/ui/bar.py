@@ -11,6 +11,7 @@ from zoneinfo import available_timezones
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from obs.errors import CallError
 from obs.links import View
@@ -29,8 +30,8 @@ _LANGUAGES = {"en": "English", "es": "Español"}  # each in its own language
 class Slots:
     """What of the bar is filled once the answer is there."""
 
-    scope: DeltaGenerator
-    share: DeltaGenerator
+    scope: PopoverContainer
+    share: PopoverContainer
     age: DeltaGenerator
 
 
@@ -45,9 +46,11 @@ def draw(view: View, window: Window | None, now: float, _: Reader) -> Slots:
     )
     with st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small"):
         _steps(view, window, now, _)
-        scope = st.popover(scope_words(view, _), icon=":material/filter_alt:", key="scope")
-        with st.popover(f"{_.zone} · {_.lang.upper()}", icon=":material/tune:", key="reader"):
-            _reader(view, _)
+        scope = _popover("scope", escaped(scope_words(view, _)), ":material/filter_alt:")
+        reader = _popover("reader", escaped(f"{_.zone} · {_.lang.upper()}"), ":material/tune:")
+        if reader.open:
+            with reader:
+                _reader(view, _)
         share = st.popover(_("Share"), type="primary", icon=":material/link:", key="share", on_change="rerun")
         age = st.container(key="age", width="content")
     return Slots(scope, share, age)
@@ -56,6 +59,12 @@ def draw(view: View, window: Window | None, now: float, _: Reader) -> Slots:
 def refresh_seconds() -> int:
     """How often a live view refreshes; 0 for never. The reader's wish, not the view's: it is in no link."""
     return int(st.session_state.get("refresh_wish", REFRESH_DEFAULT))
+
+
+def _popover(key: str, label: str, icon: str) -> PopoverContainer:
+    """A popover whose content is drawn only while it is open. That is not for speed: a control that is set while it is not on the screen
+    would later send back what it showed before, as if the person had chosen it."""
+    return st.popover(label, icon=icon, key=key, on_change="rerun")
 
 
 def _status(window: Window | None, _: Reader) -> str:
@@ -78,8 +87,10 @@ def preset_words(preset: str, _: Reader) -> str:
     return words[preset]
 
 
-def _preset(view: View) -> str | None:
+def _preset(view: View, window: Window | None) -> str | None:
     """The preset that the view is, if it is one."""
+    if window is None or not window.live:
+        return None
     if view.start is None and view.end is None:
         return "1h"
     return next((p for p in PRESETS if view.start == f"now-{p}" and view.end in ("now", None)), None)
@@ -89,8 +100,7 @@ def window_words(view: View, window: Window | None, _: Reader) -> str:
     """The window for the bar: the preset's words, else date and times in the reader's zone."""
     if window is None:
         return _("no window")
-    preset = _preset(view)
-    if preset and window.live:
+    if preset := _preset(view, window):
         return preset_words(preset, _)
     return _.window(window.start, window.end)
 
@@ -110,8 +120,10 @@ def _steps(view: View, window: Window | None, now: float, _: Reader) -> None:
     wider = window.zoom_out().until(now) if window else None
     _step("earlier", ":material/chevron_left:", _("Half a window back"), view, earlier)
     label = f"**{_status(window, _)}** {escaped(window_words(view, window, _))}"
-    with st.popover(label, icon=":material/schedule:", key="window"):
-        _window(view, window, now, _)
+    chooser = _popover("window", label, ":material/schedule:")
+    if chooser.open:
+        with chooser:
+            _window(view, window, now, _)
     _step("later", ":material/chevron_right:", _("Half a window on"), view, later if window and later != window else None)
     _step("wider", ":material/zoom_out:", _("Zoom out"), view, wider)
 
@@ -126,7 +138,7 @@ def _absolute(view: View, window: Window) -> View:
 
 
 def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
-    st.session_state["preset"] = _preset(view)
+    st.session_state["preset"] = _preset(view, window)
 
     def choose() -> None:
         if preset := st.session_state["preset"]:

@@ -78,8 +78,8 @@ def _where(named: tuple[str, ...], diagnosis: Diagnosis, _: Reader) -> Html:
 def _evidence(verdict: Verdict, diagnosis: Diagnosis, courses: Courses, _: Reader) -> Html:
     shown = first_evidence(verdict)
     lines = [evidence_line(piece, verdict, diagnosis, courses, _) for piece in shown]
-    told = {_.tell(piece.says) for piece in shown}
-    missing = [words for words in map(_.tell, verdict.missing) if words not in told] if verdict.state is not State.CLEAR else []
+    told = {why_missing(piece.says, _) for piece in shown}
+    missing = [_.tell(says) for says in verdict.missing if why_missing(says, _) not in told] if verdict.state is not State.CLEAR else []
     return tag(
         "div",
         tag("div", _("First evidence"), cls="label"),
@@ -102,7 +102,7 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
     title = tag("span", tag("i", _.tell(STANCES[piece.stance]), cls="aloud"), _.tell(piece.title), cls="title")
     figure = tag("span", _.figure(piece.value, piece.unit), cls="figure")
     if piece.stance is Stance.MISSING:
-        return tag("div", title, figure, tag("span", _why(piece, _), cls="against wide"), cls="line missing")
+        return tag("div", title, tag("span", "– ", why_missing(piece.says, _), cls="against wide"), cls="line missing")
     course, line = courses.course(piece), None
     if course is not None:
         line = sparkline(
@@ -125,10 +125,10 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
     )
 
 
-def _why(piece: Evidence, _: Reader) -> str:
+def why_missing(says: Message, _: Reader) -> str:
     """Why there is no figure, without the name that stands beside it anyway."""
-    why = piece.says.values.get("why")
-    return _.tell(why if isinstance(why, Message) else piece.says)
+    why = says.values.get("why")
+    return _.tell(why if isinstance(why, Message) else says)
 
 
 def _held_against(piece: Evidence, _: Reader) -> str:

@@ -17,19 +17,18 @@ from obs.verdict import Diagnosis, Evidence, Verdict
 
 LINES = 8  # more cannot be told apart; the others are the grey band
 POINTS = 400  # a line
+HEIGHT = 220  # pixels, without the axis
 # Told apart by the colour-blind, and legible on light and dark.
 _COLORS = ["#3b8fd4", "#d9661f", "#2f9e77", "#c669a6", "#b98a00", "#7a78d8", "#8a6d4b", "#5b9aa8"]
 _HOT, _MUTE = "#d0453a", "#8a929c"
 
 
-def chart(
-    piece: Evidence, course: Course, times: Array, verdict: Verdict, diagnosis: Diagnosis, _: Reader
-) -> alt.LayerChart | alt.FacetChart:
+def chart(piece: Evidence, course: Course, times: Array, verdict: Verdict, diagnosis: Diagnosis, _: Reader) -> alt.LayerChart:
     """The chart, on a UTC scale with the reader's wall clock: the same picture in every browser."""
     lines = _chosen(piece, course)
     frame = _frame(lines, times, diagnosis, piece.unit, _)
-    bounds = _wall([diagnosis.start, diagnosis.end], _)
-    x = alt.X("at:T", scale=alt.Scale(type="utc", domain=[bounds[0].isoformat(), bounds[1].isoformat()]), axis=_time_axis(diagnosis))
+    bounds = [at.isoformat() for at in _wall([diagnosis.start, diagnosis.end], _)]
+    x = alt.X("at:T", scale=alt.Scale(type="utc", domain=bounds), axis=_time_axis(diagnosis))
     y = alt.Y("value:Q", scale=_scale(piece.unit, frame), axis=alt.Axis(title=None, format=_format(piece.unit), tickCount=4))
     layers: list[alt.Chart] = [_episodes(verdict, diagnosis, x, _)] if verdict.episodes else []
     if len(course.names) > len(lines.names):
@@ -44,8 +43,9 @@ def chart(
         tooltip.append(alt.Tooltip("line:N", title=_("Replica")))
     layers.append(alt.Chart(frame).mark_line(strokeWidth=1.8).encode(x=x, y=y, color=color, tooltip=tooltip))
     layers += _marks(piece, diagnosis, x, _)
-    whole = alt.layer(*layers).properties(height=220)
-    return whole.configure(locale=_locale(_.lang), background="transparent").configure_view(strokeOpacity=0)
+    whole: Any = alt.layer(*layers).properties(height=HEIGHT)  # the stubs give up at `configure`
+    styled: alt.LayerChart = whole.configure(locale=_locale(_.lang), background="transparent").configure_view(strokeOpacity=0)
+    return styled
 
 
 def _scale(unit: str, frame: pd.DataFrame) -> alt.Scale:
@@ -83,12 +83,16 @@ def _frame(lines: Course, times: Array, diagnosis: Diagnosis, unit: str, _: Read
 
 
 def _episodes(verdict: Verdict, diagnosis: Diagnosis, x: alt.X, _: Reader) -> alt.Chart:
-    starts = [max(episode.start, diagnosis.start) for episode in verdict.episodes]
-    ends = [episode.end if episode.end is not None else diagnosis.end for episode in verdict.episodes]
-    words = [_.span(episode.start, episode.end) for episode in verdict.episodes]
-    frame = pd.DataFrame({"at": _wall(starts, _), "until": _wall(ends, _), "clock": words})
+    corners = [  # an area and not a rectangle: Vega merges the domain of a mark with two ends badly
+        (at, number, _.span(episode.start, episode.end))
+        for number, episode in enumerate(verdict.episodes)
+        for at in (max(episode.start, diagnosis.start), diagnosis.end if episode.end is None else episode.end)
+    ]
+    moments = _wall([at for at, _number, _words in corners], _)
+    frame = pd.DataFrame({"at": moments, "episode": [n for _at, n, _words in corners], "clock": [words for _at, _number, words in corners]})
+    area = alt.Chart(frame).mark_area(color=_HOT, opacity=0.12)
     tooltip = [alt.Tooltip("clock:N", title=_("applies"))]
-    bands: alt.Chart = alt.Chart(frame).mark_rect(color=_HOT, opacity=0.12).encode(x=x, x2="until:T", tooltip=tooltip)
+    bands: alt.Chart = area.encode(x=x, y=alt.value(0), y2=alt.value("height"), detail="episode:N", tooltip=tooltip)
     return bands
 
 
@@ -109,8 +113,8 @@ def _marks(piece: Evidence, diagnosis: Diagnosis, x: alt.X, _: Reader) -> list[a
         words = _("threshold {figure}", figure=_.figure(piece.threshold, piece.unit))
         base = alt.Chart(pd.DataFrame({"value": [piece.threshold], "words": [words]}))
         marks.append(base.mark_rule(color=_HOT, strokeDash=[5, 4]).encode(y="value:Q", tooltip=["words:N"]))
-        label = base.mark_text(align="right", dy=-7, color=_HOT, fontSize=12)
-        marks.append(label.encode(x=alt.value("width"), y="value:Q", text="words:N"))
+        label = base.mark_text(align="left", dx=4, dy=-7, color=_MUTE, fontSize=12)
+        marks.append(label.encode(x=alt.value(0), y="value:Q", text="words:N"))
     if piece.onset is not None and diagnosis.start <= piece.onset <= diagnosis.end:
         words = _("onset {time}", time=_.clock(piece.onset))
         base = alt.Chart(pd.DataFrame({"at": _wall([piece.onset], _), "words": [words]}))

@@ -13,7 +13,7 @@ from html import escape
 import streamlit as st
 
 _VOID = frozenset({"br", "hr", "path", "line", "rect", "circle"})
-_SPACE = re.compile(r"\s+")
+_SPACE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+", re.ASCII)  # a no-break space is meant
 _LONGEST = 2_000  # characters of one text: a label of 10,000 is cut here, so that it cannot bury the page
 
 

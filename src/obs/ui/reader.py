@@ -29,8 +29,8 @@ class Reader:
         return language.render(message, self.lang, self.zone)
 
     def figure(self, value: float | None, unit: str) -> str:
-        """A figure with its unit; a dash where there is none."""
-        return language.quantity_text(Quantity(float("nan") if value is None else value, unit), self.lang)
+        """A figure with its unit, which is not broken over two lines; a dash where there is none."""
+        return language.quantity_text(Quantity(float("nan") if value is None else value, unit), self.lang).replace(" ", "\u00a0")
 
     def moment(self, at: float) -> datetime:
         """A time in the reader's zone."""

@@ -11,6 +11,7 @@ from streamlit.components.v2 import component
 from obs import links
 from obs.report import Report, share_markdown
 from obs.ui import address
+from obs.ui import answer as answers
 from obs.ui.screen import Screen
 
 _SCRIPT = """
@@ -54,7 +55,7 @@ def draw(screen: Screen) -> None:
     if screen.window is None:
         st.caption(_("This window cannot be shared, because it cannot be shown."))
         return
-    view = links.pinned(screen.view, screen.window, zone=_.zone, lang=_.lang)
+    view = links.pinned(answers.lasting(screen.view), screen.window, zone=_.zone, lang=_.lang)
     link = links.url(address.base(view.page), view)
     st.caption(_("This link shows the same window to everybody, whenever it is opened."))
     _line(link, "link", screen)

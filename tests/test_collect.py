@@ -5,6 +5,7 @@ import pytest
 from tests.recordings import SCRAPE, T0, Recording
 
 from obs.collect import collect, groups, narrow, scope_values
+from obs.config import load
 from obs.errors import CallError
 from obs.language import render
 from obs.signals import SIGNALS, Status
@@ -197,3 +198,24 @@ def test_the_step_is_never_finer_than_the_scrape(recorded):
     assert (readings.grid.step, readings.scrape_seconds, readings.rate_seconds) == (SCRAPE, SCRAPE, 60)
     assert readings.grid.start == WINDOW.start - 3600
     assert levels(readings, "generation_tokens")["a"] == pytest.approx(50)
+
+
+def test_a_signals_promql_can_be_overridden_in_the_settings(lab, monkeypatch):
+    monkeypatch.setenv("OBS_PROMQL__KV_USE", "max by ($by) (vllm:kv_cache_usage_perc{$sel}) / 2")
+    readings = collect(lab, KV_PRESSURE, {}, load())
+    assert judged(readings, "kv_use").max() == 0.5
+    assert readings.signals["kv_use"].metric == "settings:kv_use"
+
+
+def test_an_override_that_does_not_hold_is_said_where_the_signal_is_missing(lab, monkeypatch):
+    monkeypatch.setenv("OBS_PROMQL__KV_USE", "max by (")
+    readings = collect(lab, KV_PRESSURE, {}, load())
+    assert "parse error" in render(readings.signals["kv_use"].why, "en")
+    assert readings.signals["requests_waiting"].status is Status.MEASURED
+
+
+def test_an_override_with_an_unknown_hole_names_its_variable(lab, monkeypatch):
+    monkeypatch.setenv("OBS_PROMQL__KV_USE", "max by ($labels) (x)")
+    with pytest.raises(CallError) as error:
+        collect(lab, KV_PRESSURE, {}, load())
+    assert "OBS_PROMQL__KV_USE" in render(error.value.says, "en")

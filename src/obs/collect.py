@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect", "groups", "narrow", "scope_values"]
 
+Present = list[tuple[replicas.Row, float]]  # rows, and when each was last seen
 HOUR = 3600.0
 FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it scans coarsely
 FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
@@ -62,14 +63,20 @@ def collect(
     scope = {label_name(word): tuple(dict.fromkeys(values)) for word, values in scope.items() if values}
     baseline = HOUR if window.seconds <= FINE_SECONDS else 0.0
     names = source.metric_names(window.start - baseline, window.end)
-    scrapes = _scrapes(source, names, scope, Window(window.start - baseline, window.end))
+    wide = Window(window.start - baseline, window.end)
+    present = _present(source, names, scope, wide)
+    scrapes = _scrapes(source, present, wide)
     known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else v.knows(names))]
     engines = [v for v in known if v.role == "engine"]
     scrape = min((scrapes[v.id] for v in engines), default=min(scrapes.values(), default=DEFAULT_SCRAPE))
-    own_step = step or max(_step(window.seconds + baseline, baseline > 0, scrape), about.step or 0.0)
-    ranges = Ranges(own_step, scrape, {system: 4 * seconds for system, seconds in scrapes.items()}, max(300.0, 4 * scrape))
-    if ranges.coarse:
-        ranges = Ranges(own_step, scrape, ranges.rates, max(ranges.resets, own_step))
+    own_step = step or max(_step(wide.seconds, baseline > 0, scrape), about.step or 0.0)
+    ranges = Ranges(
+        step=own_step,
+        scrape=scrape,
+        rates={system: 4 * seconds for system, seconds in scrapes.items()},
+        resets=max(300.0, 4 * scrape, own_step),
+        rows=len({(r.namespace, r.node, r.rank) for r, _ in present}),
+    )
     grid = Grid.covering(window.start - baseline, window.end, own_step)
     overrides = settings.promql if settings else {}
 
@@ -77,7 +84,7 @@ def collect(
     seats = replicas.seats(r for r in first.rows if r.ask.part != "buckets")
     second = _ask(source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats)], grid)
     if "model" not in scope:
-        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], seats)
+        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], replicas.Seating(seats))
     if not seats:
         seats = replicas.pods_that_died(second.rows)
     if "replica" in scope:
@@ -86,7 +93,12 @@ def collect(
 
     span = measure.Span(grid, window.start, window.end, max(2 * scrape, 60.0, own_step))
     readings, buckets = _measure(
-        [*first.rows, *second.rows], [*first.asked, *second.asked], {**first.refused, **second.refused}, seats, known, span
+        [*first.rows, *second.rows],
+        [*first.asked, *second.asked],
+        {**first.refused, **second.refused},
+        replicas.Seating(seats),
+        known,
+        span,
     )
     return Readings(
         grid=grid,
@@ -110,7 +122,7 @@ def _step(seconds: float, fine: bool, scrape: float) -> float:
     return own if least <= own else float(np.ceil(least / own) * own)
 
 
-def _present(source: Source, names: Collection[str], scope: Scope, window: Window) -> list[tuple[replicas.Row, float]]:
+def _present(source: Source, names: Collection[str], scope: Scope, window: Window) -> Present:
     """A quick look with a few long steps: rows of each engine's and gateway's probes, with the time at which each was last seen."""
     step = max(60.0, float(np.ceil(window.seconds / PROBE_STEPS / 60) * 60))
     ranges = Ranges(step, step / 4, {}, step)
@@ -120,10 +132,10 @@ def _present(source: Source, names: Collection[str], scope: Scope, window: Windo
     return [(r, float(grid.times[np.flatnonzero(np.isfinite(r.values))[-1]])) for r in found.rows if np.isfinite(r.values).any()]
 
 
-def _scrapes(source: Source, names: Collection[str], scope: Scope, window: Window) -> dict[str, float]:
+def _scrapes(source: Source, present: Present, window: Window) -> dict[str, float]:
     """The scrape interval of every engine and gateway that has a sample in the scope and window, found where it was last seen."""
     last: dict[str, tuple[float, Ask]] = {}
-    for r, at in _present(source, names, scope, window):
+    for r, at in present:
         if at > last.get(r.ask.vocabulary.id, (0.0, r.ask))[0]:
             last[r.ask.vocabulary.id] = (at, r.ask)
     found = {}
@@ -177,7 +189,7 @@ def _measure(
     rows: list[replicas.Row],
     asked: list[Ask],
     refused: Mapping[str, Message],
-    seats: list[replicas.Seat],
+    seating: replicas.Seating,
     known: list[Vocabulary],
     span: measure.Span,
 ) -> tuple[dict[str, Reading], dict[str, Buckets]]:
@@ -188,7 +200,7 @@ def _measure(
     for signal in SIGNALS.values():
         mine = [r for r in kept if r.ask.signal == signal.id]
         readings[signal.id] = measure.reading(
-            signal, [r for r in mine if r.ask.part != "buckets"], [a for a in asked if a.signal == signal.id], refused, seats, known, span
+            signal, [r for r in mine if r.ask.part != "buckets"], [a for a in asked if a.signal == signal.id], refused, seating, known, span
         )
         found = measure.buckets(signal, [r for r in mine if r.ask.part == "buckets"])
         if found:

@@ -10,7 +10,7 @@ import numpy as np
 
 from obs import absence, promql
 from obs.plan import Ask
-from obs.replicas import Row, Seat, tied
+from obs.replicas import Row, Seating
 from obs.series import Array, Grid, Mask
 from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
 from obs.text import Message
@@ -53,13 +53,13 @@ def reading(
     rows: Sequence[Row],
     asked: Sequence[Ask],
     refused: Mapping[str, Message],
-    seats: Sequence[Seat],
+    seating: Seating,
     systems: Sequence[Vocabulary],
     span: Span,
 ) -> Reading:
     """One signal. `rows` are this signal's rows, `asked` its queries, `refused` the reasons by query key."""
     gateway = signal.level is Level.GATEWAY
-    names, labels, places = _gateway_rows(rows) if gateway else (tuple(s.replica.name for s in seats), (), {})
+    names, labels, places = _gateway_rows(rows) if gateway else (tuple(s.replica.name for s in seating.seats), (), {})
     empty: Array = np.full((len(names), span.grid.count), np.nan)
     found = _Found(empty.copy(), None, None, [], [])
     if signal.kind is Kind.MEAN:
@@ -67,7 +67,7 @@ def reading(
     for vocabulary in dict.fromkeys(ask.vocabulary.id for ask in asked):
         mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
         for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):
-            members = [(r, [places[_place(r)]] if gateway else tied(r, seats)) for r in mine if r.ask.candidate.title == title]
+            members = [(r, [places[_place(r)]] if gateway else seating.tied(r)) for r in mine if r.ask.candidate.title == title]
             _add(found, signal, members, empty.shape)
     if signal.kind is Kind.MEAN and found.total is not None and found.count is not None:
         with np.errstate(invalid="ignore", divide="ignore"):

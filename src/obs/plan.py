@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from obs import promql
+from obs.errors import CallError
 from obs.signals import SIGNALS, Kind
 from obs.source import Query
+from obs.text import say
 from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
 
 Scope = Mapping[str, tuple[str, ...]]
@@ -31,6 +33,7 @@ class Ranges:
     scrape: float  # the engine's scrape interval
     rates: Mapping[str, float]  # by vocabulary: each system is scraped at its own interval
     resets: float
+    rows: int = 1  # about how many replicas there are
 
     @property
     def coarse(self) -> bool:
@@ -149,10 +152,10 @@ def _ask(
     suffix = f"|{number}" if number else ""
 
     def ask(part: str, text: str, carried: tuple[str, ...] = own) -> Ask:
-        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, carried, thin))
+        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, carried, ranges.rows, thin))
 
     if candidate.expr:
-        text = promql.fill(candidate.expr, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
+        text = _filled(signal, candidate, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
         if ranges.coarse and kind is Kind.GAUGE and signal != "counter_resets":
             text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.scrape)}])"
         return [ask("value", text)]
@@ -171,3 +174,16 @@ def _ask(
     if ranges.coarse and kind is Kind.GAUGE:
         inner = f"{thin}_over_time({inner}[{step}])"
     return [ask("value", f"{candidate.combine or 'max'} by ({by}) ({inner})")]
+
+
+def _filled(signal: str, candidate: Candidate, **holes: str) -> str:
+    try:
+        return promql.fill(candidate.expr, **holes)
+    except (KeyError, ValueError) as error:
+        raise CallError(
+            say(
+                "OBS_PROMQL__{signal} has a hole that is unknown: {hole}. Known are $sel, $by, $rate and $resets.",
+                signal=signal.upper(),
+                hole=str(error),
+            )
+        ) from error

@@ -15,15 +15,15 @@ from obs.promql import duration
 from obs.series import Array, Grid
 from obs.source import About, Answer, Query
 from obs.text import Message, say
-from obs.transport import PrometheusSession, QueryRefusedError, StatusError
+from obs.transport import PrometheusSession, QueryRefusedError, StatusError, TooSlowError
 
 if TYPE_CHECKING:
     from obs.config import SourceSettings
 
 TAG = "obs_q"  # the label that tells joined queries apart
 THREADS = 6  # more gain nothing: Prometheus is the bottleneck (measured: 1.4 times at most on 2 cores)
-WEIGHT = 10.0  # of one request; a query weighs 1, a histogram's buckets HEAVY
-HEAVY = 5.0
+WEIGHT = 60  # series of one joined request: joining costs Prometheus two to three times a query's own work (measured), a request some ms
+LEAST, HEAVY = 6, 30  # what a query and a histogram's buckets weigh at least
 LONG = 1500  # characters of a query that still travel in a URL
 SENSIBLE = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300)  # scrape intervals that people set
 
@@ -47,7 +47,7 @@ class Prometheus:
             try:
                 data = self._session.request("GET", f"{self._session.base}/api/v1/status/buildinfo").json()["data"]
             except StatusError as error:
-                if error.status in (401, 403):
+                if error.status in (401, 403) or isinstance(error, TooSlowError):
                     raise
                 data = {}
             flavor, version = _flavor(data if isinstance(data, dict) else {})
@@ -77,7 +77,7 @@ class Prometheus:
         return None
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
-        """Joined where that is possible; where a joined request is refused, its halves are asked, down to the single query."""
+        """Joined where that pays; where a joined request is refused or too slow, its halves are asked, down to the single query."""
         numbered = list(enumerate(queries))
         batches = _batches(numbered)
         with ThreadPoolExecutor(min(THREADS, max(1, len(batches)))) as pool:
@@ -92,7 +92,9 @@ class Prometheus:
     def _batch(self, batch: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
         try:
             rows = self._range(_joined(batch), grid)
-        except QueryRefusedError as error:
+        except (QueryRefusedError, TooSlowError) as error:
+            if len(batch) == 1 and isinstance(error, TooSlowError):
+                raise
             if len(batch) == 1:
                 return {batch[0][0]: Answer((), np.empty((0, grid.count)), error.says)}
             half = len(batch) // 2
@@ -134,15 +136,15 @@ class Prometheus:
 
 
 def _batches(numbered: list[tuple[int, Query]]) -> list[list[tuple[int, Query]]]:
-    """Heavy queries first, so that they do not come last on their own."""
+    """Few requests where series are few; where they are many, a request for each query. Heavy ones first, so that none comes last alone."""
     batches: list[list[tuple[int, Query]]] = []
     weight = WEIGHT
-    for item in sorted(numbered, key=lambda item: not item[1].key.endswith("|buckets")):
-        more = HEAVY if item[1].key.endswith("|buckets") else 1.0
+    for index, query in sorted(numbered, key=lambda item: not item[1].key.endswith("|buckets")):
+        more = max(query.rows, HEAVY if query.key.endswith("|buckets") else LEAST)
         if weight + more > WEIGHT or not batches:
             batches.append([])
-            weight = 0.0
-        batches[-1].append(item)
+            weight = 0
+        batches[-1].append((index, query))
         weight += more
     return batches
 

@@ -96,39 +96,49 @@ def wanted(found: Sequence[Seat], names: Sequence[str]) -> list[Seat]:
     return [s for s in found if s.replica.name in words or s.node in nodes or any(instance in words for _, instance in s.targets)]
 
 
-def tied(r: Row, found: Sequence[Seat]) -> list[int]:
-    """The seats that a row is about, by number. Several where a figure is a whole pod's."""
-    if r.ask.vocabulary.role == "engine":
-        return [
-            i
-            for i, s in enumerate(found)
-            if (s.replica.system, s.replica.namespace, s.node) == (r.ask.vocabulary.id, r.namespace, r.node)
-            and (not r.model or r.model == s.replica.model)
-            and (not r.rank or r.rank == s.rank)
-        ]
-    same_place = [i for i, s in enumerate(found) if not r.namespace or not s.replica.namespace or r.namespace == s.replica.namespace]
-    if r.ask.vocabulary.role == "target":
-        exact = [i for i in same_place if (r.job, r.instance) in found[i].targets]
-        return exact or [i for i in same_place if r.pod and r.pod == found[i].pod and not found[i].targets]
-    if r.pod:
-        by_pod = [i for i in same_place if r.pod == found[i].pod]
-        if by_pod:
-            return by_pod
-    hosts = (
-        {h for h in (*(r.labels.get(name, "") for name in r.ask.vocabulary.labels.host), _host(r.instance)) if h}
-        if r.ask.vocabulary.labels.host
-        else set()
-    )
-    return [i for i, s in enumerate(found) if not s.pod and any(_host(instance) in hosts for _, instance in s.targets)]
+class Seating:
+    """The seats of a view, in the order of the replicas, and which of them a row is about."""
+
+    def __init__(self, found: Sequence[Seat]) -> None:
+        self.seats = list(found)
+        self._by: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for i, s in enumerate(self.seats):
+            self._by["engine", s.replica.system, s.replica.namespace, s.node].append(i)
+            if s.pod:
+                self._by["pod", s.pod].append(i)
+            for job, instance in s.targets:
+                self._by["target", job, instance].append(i)
+                if not s.pod:
+                    self._by["host", _host(instance)].append(i)
+
+    def tied(self, r: Row) -> list[int]:
+        """The seats that a row is about, by number. Several where a figure is a whole pod's."""
+        role = r.ask.vocabulary.role
+        if role == "engine":
+            process = self._by.get(("engine", r.ask.vocabulary.id, r.namespace, r.node), ())
+            return [i for i in process if r.model in ("", self.seats[i].replica.model) and r.rank in ("", self.seats[i].rank)]
+        pods = [i for i in self._by.get(("pod", r.pod), ()) if r.pod and self._same_namespace(r, i)]
+        if role == "target":
+            exact = [i for i in self._by.get(("target", r.job, r.instance), ()) if self._same_namespace(r, i)]
+            return exact or [i for i in pods if not self.seats[i].targets]
+        if pods or not r.ask.vocabulary.labels.host:
+            return pods
+        hosts = {r.labels.get(label, "") for label in r.ask.vocabulary.labels.host} | {_host(r.instance)}
+        return sorted({i for host in hosts if host for i in self._by.get(("host", host), ()) if self._same_namespace(r, i)})
+
+    def _same_namespace(self, r: Row, seat: int) -> bool:
+        own = self.seats[seat].replica.namespace
+        return not r.namespace or not own or r.namespace == own
 
 
 def _host(instance: str) -> str:
     return re.sub(r":\d+$", "", instance)
 
 
-def dead_targets(ups: Sequence[Row], found: Sequence[Seat]) -> list[Seat]:
+def dead_targets(ups: Sequence[Row], seating: Seating) -> list[Seat]:
     """Targets that left only `up`: of a job whose living targets are all engines; where no engine is left, of a job called like one."""
-    loose = [r for r in ups if not tied(r, found)]
+    found = seating.seats
+    loose = [r for r in ups if not seating.tied(r)]
     living_others = {r.job for r in loose if np.nanmax(r.values, initial=0.0) > 0}
     jobs = {job: s.replica.system for s in found for job, _ in s.targets if job and job not in living_others}
     extra: dict[tuple[str, str], Seat] = {}

@@ -21,6 +21,7 @@ class Query:
     promql: str
     selector: tuple[tuple[str, tuple[str, ...]], ...] = ()
     by: tuple[str, ...] = ()  # the labels its rows carry: a row without one of them has it empty
+    rows: int = 1  # about how many series to expect
     thin: str = "last"  # how a source that holds a finer grid fills a coarser step: "last", "max" or "min"
 
 

@@ -54,6 +54,10 @@ class QueryRefusedError(StatusError):
     """This one query was refused; the source itself works, and a smaller query may pass."""
 
 
+class TooSlowError(StatusError):
+    """The answer did not come in time; a smaller query may."""
+
+
 class _Token(AuthBase):
     """The bearer token, read for each request (mounted secrets are rotated), and never shown. Keeps a .netrc from replacing it."""
 
@@ -119,6 +123,8 @@ class PrometheusSession(requests.Session):
             response = super().request(method, url, stream=True, **kwargs)
             response._content = self._read(response, deadline)
         except (requests.exceptions.RequestException, HTTPError) as error:
+            if _timed_out(error):
+                raise TooSlowError(504, self._too_slow()) from error
             raise SourceError(self._unreachable(error)) from error
         self._check(response)
         return response
@@ -142,6 +148,14 @@ class PrometheusSession(requests.Session):
                     )
         return b"".join(chunks)
 
+    def _too_slow(self) -> Message:
+        return say(
+            "{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise "
+            "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+            address=self._source.address,
+            seconds=Quantity(self._source.timeout_seconds, "seconds"),
+        )
+
     def _unreachable(self, error: Exception) -> Message:
         where = self._source.address
         reason = getattr(error.args[0] if error.args else None, "reason", None)
@@ -161,13 +175,6 @@ class PrometheusSession(requests.Session):
             return say("{address} cannot be reached: {reason}. Check the network between.", address=where, reason=_system_reason(reason))
         if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
             return say("{address} did not take the connection in time. Check the address, and the network between.", address=where)
-        if isinstance(error, (requests.exceptions.Timeout, ReadTimeoutError)) or isinstance(reason, ReadTimeoutError):
-            return say(
-                "{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise "
-                "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-                address=where,
-                seconds=Quantity(self._source.timeout_seconds, "seconds"),
-            )
         if isinstance(error, (ProtocolError, requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)):
             return say(
                 "The answer of {address} broke off half-way. Try again; if it lasts, look at the proxy in front of it.", address=where
@@ -195,6 +202,14 @@ class PrometheusSession(requests.Session):
         raise _error(where, status, said, body is not None, bool(response.history))
 
 
+def _timed_out(error: Exception) -> bool:
+    """Whether the connection stood and the answer did not come; a connection that is not taken is another matter."""
+    reason = getattr(error.args[0] if error.args else None, "reason", None)
+    if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
+        return False
+    return isinstance(error, (requests.exceptions.Timeout, ReadTimeoutError)) or isinstance(reason, ReadTimeoutError)
+
+
 def _system_reason(error: Exception) -> str:
     """What the operating system said: "No route to host"."""
     return getattr(error.__cause__, "strerror", None) or str(error).rpartition("] ")[2]
@@ -204,6 +219,16 @@ def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) 
     """The error for an answer that is no success. `said` is the source's own words."""
     if status in (400, 405, 413, 414, 422):
         return QueryRefusedError(status, _refusal(where, status, said))
+    if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
+        return TooSlowError(
+            status,
+            say(
+                "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise "
+                "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
+                address=where,
+                said=said,
+            ),
+        )
     return StatusError(status, _failure(where, status, said, is_json, redirected))
 
 
@@ -221,12 +246,6 @@ def _failure(where: str, status: int, said: str, is_json: bool, redirected: bool
         )
     if status == 429:
         return say("{address} is asked too often (HTTP 429). Wait a moment, refresh less often, or raise its limit.", address=where)
-    if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
-        return say(
-            "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-            address=where,
-            said=said,
-        )
     if status >= 500:
         words = f": {said}" if said else ""
         return say(

@@ -248,6 +248,7 @@ def test_infinite_and_missing_samples_are_no_figures():
     [
         ({"version": "2.53.0", "revision": "x", "goVersion": "go1.22"}, "prometheus"),
         ({"version": "2.24.0"}, "victoriametrics"),
+        ({"version": ""}, "victoriametrics"),
         ({"application": "Grafana Mimir", "version": "2.13.0", "goVersion": "go1.22"}, "mimir"),
         ({"version": "0.36.0", "revision": "x", "goVersion": "go1.22"}, "thanos"),
     ],

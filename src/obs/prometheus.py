@@ -47,10 +47,10 @@ class Prometheus:
             try:
                 data = self._session.request("GET", f"{self._session.base}/api/v1/status/buildinfo").json()["data"]
             except StatusError as error:
-                if error.status in (401, 403) or isinstance(error, TooSlowError):
+                if error.status in (401, 403) or error.status >= 500:
                     raise
-                data = {}
-            flavor, version = _flavor(data if isinstance(data, dict) else {})
+                data = None
+            flavor, version = _flavor(data) if isinstance(data, dict) else ("unknown", "")
             self._about = About(self._settings.name, flavor, version)
         return self._about
 
@@ -179,14 +179,12 @@ def _sensible(seconds: float) -> float:
 
 
 def _flavor(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Which product this is, by its build information: Mimir and Cortex name themselves, VictoriaMetrics gives a bare version."""
+    """Which product this is, by its build information: Mimir and Cortex name themselves, VictoriaMetrics gives a bare version or none."""
     version = str(data.get("version", ""))
     application = str(data.get("application", "")).lower()
     for name in ("mimir", "cortex"):
         if name in application:
             return name, version
-    if not data:
-        return "unknown", ""
     if "goVersion" not in data and "revision" not in data:
         return "victoriametrics", version
     return ("thanos", version) if version.startswith("0.") else ("prometheus", version)

@@ -8,7 +8,8 @@ import numpy as np
 
 from obs.conditions import Condition, Held
 from obs.facts import Facts
-from obs.judge import Judged, began
+from obs.judge import Judged
+from obs.onset import began
 from obs.series import Array, Mask
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, Evidence, Stance

@@ -82,8 +82,8 @@ class Facts(Means):
 
     @cached_property
     def warming(self) -> Mask:
-        """The minutes after a start: compilation, an empty prefix cache. Nothing is judged."""
-        return backward_max(self.started, self.grid.steps(self.limit("warm_up")))
+        """The minutes after a start, and a rate window more: compilation, an empty prefix cache. Nothing is judged."""
+        return backward_max(self.started, self.grid.steps(self.limit("warm_up") + self.readings.rate_seconds))
 
     @cached_property
     def excused(self) -> Mask:

@@ -9,16 +9,13 @@ import numpy as np
 
 from obs.conditions import GAP_SECONDS, Condition, Held, hold
 from obs.facts import Facts
-from obs.series import Array, Mask, anywhere, near, runs, settle
+from obs.onset import BELONGS_SECONDS, NEAR_SECONDS, began, load_began
+from obs.series import Mask, anywhere, near, runs, settle
 from obs.stages import Stages, stages
 from obs.symptoms import ERRORS, FIRST_TOKEN, LATENCY, PRESSURE, RETRIES, SYMPTOMS, WORK_LEFT, Symptom
 from obs.verdict import Episode
 
-NEAR_SECONDS = 60.0  # what belongs together is not seen at the same scrape: histograms are observed when a request finishes
-BELONGS_SECONDS = 300.0  # a condition that began this long before the rest is a state of its own, not the onset
 TAIL_SECONDS = 60.0  # rates and means look back: what ends this soon after the window's start was before it
-RAMP_SECONDS = 240.0  # how far an onset is walked back down its ramp
-FOOT = 0.15  # the part of the way from baseline to limit under which nothing has begun
 
 
 @dataclass(frozen=True)
@@ -102,30 +99,6 @@ def _load(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
     return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*RETRIES, *WORK_LEFT)))
 
 
-def began(held: Held, row: int, first: int, step_seconds: float) -> int | None:
-    """The step at which the condition's run that meets `first` began, walked back down its ramp; None where it does not belong."""
-    row = min(row, held.mask.shape[0] - 1)
-    reach = int(BELONGS_SECONDS / step_seconds)
-    for start, end in runs(held.mask[row]):
-        if end < first - int(NEAR_SECONDS / step_seconds) - 1 or start > first + reach:
-            continue
-        if start < first - reach:
-            return None
-        return _foot(held.values[row], held.baseline[row, start], held.limits[row, start], start, int(RAMP_SECONDS / step_seconds))
-    return None
-
-
-def _foot(values: Array, usual: float, limit: float, start: int, reach: int) -> int:
-    """The first step of the ramp that led to `start`."""
-    if not np.isfinite(usual) or not np.isfinite(limit):
-        return start
-    foot = usual + FOOT * (limit - usual)
-    step = start
-    while step > 0 and start - step < reach and not values[step - 1] <= foot:
-        step -= 1
-    return step if start - step < reach else start
-
-
 def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Episode, ...]:
     """The stretches in which the row applies anywhere, that meet the window. `end` is None where it lasts."""
     grid, window = facts.grid, facts.readings
@@ -135,10 +108,13 @@ def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Epis
     for first, last in runs(together):
         rows = [r for r in range(judged.applies.shape[0]) if judged.applies[r, first : last + 1].any()]
         starts = [first]
-        for row in rows:
-            begin = first + int(judged.applies[row, first : last + 1].argmax())
-            known = [began(h, row, begin, grid.step) for h in leading if h.mask[min(row, h.mask.shape[0] - 1), first : last + 1].any()]
-            starts += [s for s in known if s is not None]
+        if judged.symptom.every:
+            starts = [load_began(facts, leading[0], first)]
+        else:
+            for row in rows:
+                begin = first + int(judged.applies[row, first : last + 1].argmax())
+                known = [began(h, row, begin, grid.step) for h in leading if h.mask[row if len(h.mask) > 1 else 0, first : last + 1].any()]
+                starts += [s for s in known if s is not None]
         end = None if last >= grid.count - 2 else grid.start + last * grid.step
         if end is not None and end <= window.start + TAIL_SECONDS:
             continue

@@ -1,0 +1,71 @@
+"""Since when: the moment at which the first of the conditions that belong together left what is usual.
+
+A condition is *on* where it crosses its limit; what began, began at the foot of the ramp that leads there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs.conditions import Held
+from obs.facts import Facts
+from obs.series import Array, runs
+
+NEAR_SECONDS = 60.0  # what belongs together is not seen at the same scrape: histograms are observed when a request finishes
+BELONGS_SECONDS = 300.0  # a condition that began this long before the rest is a state of its own, not the onset
+RAMP_SECONDS = 240.0  # how far an onset is walked back down its ramp
+SMOOTH_SECONDS = 30.0  # one noisy scrape is no foot, and hides none
+FOOT = 0.15  # the part of the way from baseline to limit under which nothing has begun
+RETRYING_SECONDS = 1800.0  # retries may wait this long for enough time-outs to be sure
+DENSE = 3.0  # time-outs in two minutes: fewer come by chance before they come by trouble
+DENSE_FOOT = 0.25  # of the typical rate
+
+
+def began(held: Held, row: int, first: int, step_seconds: float, reach_seconds: float = BELONGS_SECONDS) -> int | None:
+    """The step at which the condition's run that meets `first` began, walked back down its ramp; None where it does not belong."""
+    row = row if len(held.mask) > 1 else 0
+    reach = int(reach_seconds / step_seconds)
+    for start, end in runs(held.mask[row]):
+        if end < first - int(NEAR_SECONDS / step_seconds) - 1 or start > first + reach:
+            continue
+        if start < first - reach:
+            return None
+        smooth = max(1, round(SMOOTH_SECONDS / step_seconds))
+        return _foot(held.values[row], held.baseline[row, start], held.limits[row, start], start, int(RAMP_SECONDS / step_seconds), smooth)
+    return None
+
+
+def _foot(values: Array, usual: float, limit: float, start: int, reach: int, smooth: int) -> int:
+    """The first step of the ramp that led to `start`; `start` itself where no foot is found within reach."""
+    if not np.isfinite(usual) or not np.isfinite(limit):
+        return start
+    foot = usual + FOOT * (limit - usual)
+    for step in range(start, max(0, start - reach), -1):
+        before = values[max(0, step - smooth) : step]
+        known = before[np.isfinite(before)]
+        if known.size and float(known.mean()) <= foot:
+            return step
+    return start
+
+
+def load_began(facts: Facts, retries: Held, first: int) -> int:
+    """Row 4 begins where the requests are retried and the first of their time-outs is counted.
+
+    Time-outs are looked for before the retries only where they come densely: a single one may be anybody's.
+    """
+    step = facts.grid.step
+    known = began(retries, 0, first, step, RETRYING_SECONDS)
+    start = first if known is None else known
+    rate = facts.values("gateway_timeouts")[0]
+    during = rate[start : first + int(BELONGS_SECONDS / step) + 1]
+    counted = during[during > 0]
+    typical = float(np.median(counted)) if counted.size else 0.0
+    dense = typical * 120.0 >= DENSE
+    enough = rate >= (DENSE_FOOT * typical if dense else np.nextafter(0, 1))
+    later = np.flatnonzero(enough[start : first + 1])
+    if not enough[start] and later.size:
+        return start + int(later[0])
+    least = max(0, start - int(BELONGS_SECONDS / step))
+    while dense and start > least and enough[start - 1]:
+        start -= 1
+    return start

@@ -21,6 +21,7 @@ class Seen:
     path: str
     params: dict[str, list[str]]
     headers: dict[str, str]
+    query: str = ""
 
 
 @dataclass
@@ -50,7 +51,7 @@ def serving(answer: Callable[[Seen], Reply] | Reply) -> Iterator[tuple[str, list
             length = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
             params = parse_qs(parts.query) | parse_qs(self.rfile.read(length).decode())
-            seen.append(Seen(self.command, parts.path, params, dict(self.headers)))
+            seen.append(Seen(self.command, parts.path, params, dict(self.headers), parts.query))
             reply = answer(seen[-1]) if callable(answer) else answer
             time.sleep(reply.wait)
             body = (

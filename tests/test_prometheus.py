@@ -216,11 +216,27 @@ def test_what_is_too_much_together_is_asked_for_singly():
     assert len(seen) == 7
 
 
+def test_a_batch_that_is_too_slow_is_halved_and_a_single_query_is_given_up():
+    def slow(request: Seen) -> Reply:
+        return (
+            Reply(503, {"status": "error", "error": "query timed out in expression evaluation"})
+            if "or" in request.params["query"][0]
+            else success([])
+        )
+
+    with serving(slow) as (url, seen):
+        assert len(source(url).answer([Query(name, name) for name in "ab"], GRID)) == 2
+        with pytest.raises(SourceError, match="gave up"):
+            source(url).answer([Query("for", "for")], GRID)
+    assert len(seen) == 4
+
+
 def test_a_long_query_travels_in_the_body():
     with serving(success([])) as (url, seen):
         source(url).answer([Query("long", "x" * 5000)], GRID)
         source(url).answer(ONE, GRID)
     assert [request.method for request in seen] == ["POST", "GET"]
+    assert seen[0].query == ""
     assert seen[0].params["query"] == ["x" * 5000]
     assert seen[0].params["timeout"] == ["10s"]
     assert float(seen[0].params["start"][0]) == T0

@@ -131,6 +131,7 @@ def test_series_that_do_not_fit_the_manifest_are_refused(packed):
         parquet(query=one, labels=['{"a": 1}'], values=whole),
         parquet(query=one, labels=pa.array([None], pa.string()), values=whole),
         parquet(query=one, labels=["{}"], values=pa.array([None], floats)),
+        parquet(query=one, labels=["{}"], values=pa.array([[None] * steps], floats)),
         parquet(query=["x"], labels=["{}"], values=whole),
         parquet(query=one, labels=["{}"], values=pa.array(["text"])),
     ):

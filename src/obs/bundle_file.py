@@ -82,13 +82,16 @@ Series = tuple[tuple[dict[str, str], ...], Array]  # labels of each row, values 
 
 def dump(manifest: Manifest, rows: Sequence[Series]) -> bytes:
     """The file's bytes: `rows` in the order of the manifest's queries."""
-    number = [i for i, (labels, _) in enumerate(rows) for _ in labels]
-    labels = [orjson.dumps(row, option=orjson.OPT_SORT_KEYS).decode() for found, _ in rows for row in found]
+    number = np.array([i for i, (labels, _) in enumerate(rows) for _ in labels], dtype=np.int32)
+    labels = [orjson.dumps(row, option=orjson.OPT_SORT_KEYS) for found, _ in rows for row in found]
     values = np.concatenate([*(found.ravel() for _, found in rows), np.empty(0)])
-    offsets = np.arange(len(number) + 1, dtype=np.int32) * manifest.grid_count
-    table = pa.table(
-        {"query": pa.array(number, pa.int32()), "labels": labels, "values": pa.ListArray.from_arrays(offsets, pa.array(values))}
-    )
+    starts = np.arange(len(number) + 1, dtype=np.int32) * np.int32(manifest.grid_count)
+    columns = [
+        _array(pa.int32(), len(number), number),
+        _array(pa.string(), len(labels), np.cumsum([0, *map(len, labels)], dtype=np.int32), b"".join(labels)),
+        pa.ListArray.from_arrays(_array(pa.int32(), len(starts), starts), _array(pa.float64(), len(values), values)),
+    ]
+    table = pa.Table.from_arrays(columns, names=["query", "labels", "values"])
     body, out = io.BytesIO(), io.BytesIO()
     pq.write_table(table, body, compression="zstd", compression_level=9, row_group_size=1 << 20)
     with zipfile.ZipFile(out, "w") as archive:
@@ -99,6 +102,11 @@ def dump(manifest: Manifest, rows: Sequence[Series]) -> bytes:
         )
         archive.writestr(zipfile.ZipInfo(READINGS, _DATE), body.getvalue(), zipfile.ZIP_STORED)
     return out.getvalue()
+
+
+def _array(kind: object, length: int, *buffers: object) -> pa.Array:
+    """An array over buffers as they are: pyarrow's own conversions load pandas."""
+    return pa.Array.from_buffers(kind, length, [None, *(pa.py_buffer(buffer) for buffer in buffers)])
 
 
 def load(data: bytes, name: str) -> tuple[Manifest, list[Series]]:
@@ -183,10 +191,12 @@ def _series(content: bytes, manifest: Manifest, name: str) -> list[Series]:
     numbers = np.asarray(table["query"].to_pylist(), dtype=np.int64)
     if set(pc.list_value_length(table["values"]).to_pylist()) - {manifest.grid_count}:
         raise ValueError("a series is not as long as the grid")
-    flat = pc.list_flatten(table["values"])
+    flat = pa.concat_arrays([*pc.list_flatten(table["values"]).chunks, _array(pa.float64(), 0, b"")])
+    if flat.null_count:
+        raise ValueError("a figure without a value")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(manifest.queries)):
         raise ValueError("a series of no query")
-    grid = np.asarray(flat.to_numpy(), dtype=np.float64).reshape(len(numbers), manifest.grid_count)
+    grid = np.array(np.from_dlpack(flat)).reshape(len(numbers), manifest.grid_count)  # not to_numpy, which loads pandas
     labels = [_labels(text) for text in table["labels"].to_pylist()]
     found = [np.flatnonzero(numbers == i) for i in range(len(manifest.queries))]
     return [(tuple(labels[i] for i in rows), grid[rows]) for rows in found]

@@ -206,8 +206,7 @@ def incidents() -> tuple[Incident, ...]:
 def sample() -> Bundle:
     """The recording that ships with the package: 68 minutes of a real vLLM behind a real Envoy, opened on its KV pressure.
 
-    Made by `obs bundle --prometheus-url ... --from 2026-11-30T10:58:50Z --to 2026-11-30T12:06:50Z --output src/obs/sample/lab.obs.zip` from
-    a Prometheus that serves `tests/data/lab-tsdb.tar.gz` (`make_sample` in tests/conftest.py does both).
+    `tests/make_sample.py` makes it from the lab recording, as `obs bundle` does for any window.
     """
     return Bundle(files("obs").joinpath(f"sample/lab{SUFFIX}").read_bytes(), "sample", OPENING)
 
@@ -218,8 +217,11 @@ def named(wanted: str, folder: Path | None) -> Bundle:
         return sample()
     if _ID.fullmatch(wanted) and folder and folder.is_dir():
         for path in sorted(folder.glob("*.zip")):
-            if _file_id(path, path.stat().st_mtime_ns) == wanted:
-                return Bundle(path)
+            try:
+                if _file_id(path, path.stat().st_mtime_ns) == wanted:
+                    return Bundle(path)
+            except (CallError, OSError):
+                continue  # a file that cannot be read is not the one
     raise CallError(say("There is no bundle with the id “{id}” here. Put its file into the folder OBS_BUNDLE_DIR.", id=wanted[:40]))
 
 

@@ -45,6 +45,8 @@ class Condition:
     figure: Callable[[Facts], Array]
     limit: Limit
     mean_of: str | None = None  # the signal whose mean it is: it must last longer than the look-back of that mean
+    stays: bool = False  # it is on as usual, and matters where it stays so beside others
+    telling: bool = True  # by itself it says something: a full pool with steady latency does its job
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,23 @@ def limits(facts: Facts, limit: Limit, usual: Array) -> Array:
 def hold(facts: Facts, condition: Condition) -> Held:
     """Hold a condition against the facts."""
     values = condition.figure(facts)
-    usual = follow(values, facts.grid, lambda base: np.nan_to_num(limits(facts, condition.limit, base), nan=np.inf))
+    usual = follow(
+        values, facts.grid, _steady if condition.stays else lambda base: np.nan_to_num(limits(facts, condition.limit, base), nan=np.inf)
+    )
     on = limits(facts, condition.limit, usual)
-    relative = np.isfinite(usual) & bool(condition.limit.ratio or condition.limit.rise)
+    relative = np.isfinite(usual) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
     off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
     known = np.isfinite(values)
     recent = settle(known, 1, facts.grid.steps(GAP_SECONDS))
     mask = settle(crossed(values, on, off) & recent, 1, facts.grid.steps(GAP_SECONDS))
-    span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros_like(values)
+    span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, facts.grid.count))
+    span = span if len(span) == len(values) else np.broadcast_to(span.max(axis=0), values.shape)
     return Held(condition, values, usual, on, _lasting(facts, mask, span), known)
+
+
+def _steady(base: Array) -> Array:
+    """What is usual of a figure that is not out of line when it is high: not much more than before."""
+    return np.where(np.isfinite(base), base * 1.5 + 5.0, np.inf)
 
 
 def _lasting(facts: Facts, mask: Mask, span: Array) -> Mask:

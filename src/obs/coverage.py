@@ -8,25 +8,27 @@ import numpy as np
 
 from obs.facts import Facts
 from obs.series import Mask
-from obs.signals import Status
-from obs.text import Message, Quantity, say
+from obs.signals import Level, Status
+from obs.text import Message, Names, Quantity, say
 
 # Each group is needed; any one signal of a group is enough.
 NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gpu_oom": (("gpu_oom_events",),),
     "latency_without_errors": (
-        ("kv_use",), ("requests_waiting",), ("e2e_latency", "itl", "ttft"), ("gateway_errors", "gateway_responses", "engine_errors"),
+        ("kv_use",), ("preemptions",), ("requests_waiting",), ("e2e_latency", "itl", "ttft"), ("gateway_responses", "engine_errors"),
     ),
-    "slow_first_token": (("ttft", "gateway_ttft"),),
+    "slow_first_token": (("ttft",),),
     "load_after_timeouts": (("gateway_retries",), ("gateway_timeouts",), ("gateway_attempts",)),
 }  # fmt: skip
 # What explains a row; without it the row can be suspected, and it is said what would tell.
 HELPS: dict[str, tuple[str, ...]] = {
     "gpu_oom": ("gpu_memory",),
-    "latency_without_errors": ("preemptions",),
+    "latency_without_errors": (),
     "slow_first_token": ("queue_time", "prefill_time", "gateway_ttft"),
     "load_after_timeouts": ("requests_running",),
 }
+AT_THE_GATEWAY = ("gateway_attempts", "gateway_responses", "gateway_active")  # any of these: a gateway is scraped
+NETWORK = ("gateway_ttft", "gateway_duration")  # any of these: it tells the time between gateway and engine
 BLIND_RATIO = 0.2  # of the window, or
 BLIND_SECONDS = 120.0  # at its end: then nobody can say that a row is clear
 JUDGED_BY_ENGINE = ("latency_without_errors", "slow_first_token")
@@ -39,55 +41,70 @@ class Coverage:
     missing: tuple[Message, ...]
     blind: Message | None
     blind_now: Message | None
+    by_engine: bool = True  # what is missing is the engine's own: then no row can be ruled out
 
 
 def coverage(facts: Facts, row: str) -> Coverage:
     """What of a row's needs is measured."""
-    missing, blind = [], None
-    for group in NEEDS[row]:
-        if not any(_measured(facts, signal) for signal in group):
-            why = next((facts.reading(s).why for s in group if facts.reading(s).why), None)
-            title = facts.reading(group[0]).signal.title
-            says = say("{title}: {why}", title=title, why=why or say("no figure in this window"))
-            missing.append(says)
-            blind = blind or says
-    for signal in HELPS[row]:
-        reading = facts.reading(signal)
-        if not reading.present:
-            missing.append(say("{title}: {why}", title=reading.signal.title, why=reading.why or say("no figure in this window")))
+    lacking = [says for group in NEEDS[row] if (says := _lacking(facts, group)) is not None]
+    helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
+    blind = lacking[0] if lacking else None
+    if row not in JUDGED_BY_ENGINE:
+        return Coverage((*lacking, *helps), blind, blind, by_engine=False)
+    inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= facts.readings.end - BLIND_SECONDS
-    if row in JUDGED_BY_ENGINE:
-        inside = facts.grid.times >= facts.readings.start
-        share = _share(_blind(facts), inside)
-        if blind is None and share > BLIND_RATIO:
-            blind = say(
-                "for {share} of the window nothing is known: the scrapes fail or the series are gone", share=Quantity(share, "ratio")
-            )
-        if blind is None and not _traffic(facts, inside):
-            blind = say("no traffic: nothing was observed in this window")
-        blind_now = blind if blind and not _traffic(facts, end) else None
-        if blind_now is None and _share(_blind(facts), end) > 0.5:
-            blind_now = say("nothing is known at the end of the window: the scrapes fail or the series are gone")
-        return Coverage(tuple(missing), blind, blind_now or (blind if missing and blind is missing[0] else None))
-    return Coverage(tuple(missing), blind, blind)
+    blind = blind or _unseen(facts, inside)
+    blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end) or (None if _traffic(facts, end) else blind)
+    by_engine = blind is not None
+    if blind is None and row == "slow_first_token" and any(map(facts.has, AT_THE_GATEWAY)) and not any(map(facts.has, NETWORK)):
+        blind = blind_now = _absent(facts, "gateway_ttft")
+    return Coverage((*lacking, *helps), blind, blind_now, by_engine)
 
 
-def _measured(facts: Facts, signal: str) -> bool:
-    """Measured, and not vanished before the end."""
+def _lacking(facts: Facts, group: tuple[str, ...]) -> Message | None:
+    """Why none of a group's signals tells; None where one does, on every replica that works."""
+    reasons = [_why(facts, signal) for signal in group]
+    return None if None in reasons else reasons[0]
+
+
+def _why(facts: Facts, signal: str) -> Message | None:
+    """Why a signal cannot be judged; None where it can."""
     reading = facts.reading(signal)
-    return reading.present and reading.status is not Status.STALE
+    if not reading.present or reading.status is Status.STALE:
+        return _absent(facts, signal)
+    if reading.signal.level is Level.GATEWAY:
+        return None
+    seen = np.isfinite(reading.count if reading.count is not None else reading.values)
+    inside = facts.grid.times >= facts.readings.start
+    end = facts.grid.times >= facts.readings.end - BLIND_SECONDS
+    busy = (np.nan_to_num(facts.working)[:, inside] > 0).any(axis=1)
+    never = busy & ~seen[:, inside].any(axis=1)
+    gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
+    names = tuple(facts.readings.replicas[row].name for row in np.flatnonzero(never | gone))
+    return say("{title}: not measured on {replicas}", title=reading.signal.title, replicas=Names(names)) if names else None
 
 
-def _blind(facts: Facts) -> Mask:
-    """Where a replica should be seen and is not: its scrape fails, or it stalls and its figures are old. Shape [replicas, steps]."""
-    return facts.down | facts.stalled
+def _absent(facts: Facts, signal: str) -> Message:
+    reading = facts.reading(signal)
+    return say("{title}: {why}", title=reading.signal.title, why=reading.why or say("no figure in this window"))
 
 
-def _share(mask: Mask, inside: Mask) -> float:
-    """The blind part of the worst minutes: of all replicas that are there."""
-    if not mask.size:
-        return 1.0
-    return float(mask[:, inside].mean()) if inside.any() else 0.0
+def _unseen(facts: Facts, inside: Mask) -> Message | None:
+    """Why the window cannot be judged: too much of it unseen, or nothing that happened in it."""
+    blind = facts.down | facts.stalled
+    share = float(blind[:, inside].mean()) if blind.size and inside.any() else 1.0
+    if share > BLIND_RATIO:
+        return say(
+            "for {share} of the window nothing is known: the scrapes fail, or the engine makes no step", share=Quantity(share, "ratio")
+        )
+    return None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window")
+
+
+def _unseen_at(facts: Facts, end: Mask) -> Message | None:
+    blind = facts.down | facts.stalled
+    if blind.size and float(blind[:, end].mean()) > 0.5:
+        return say("nothing is known at the end of the window: the scrapes fail, or the engine makes no step")
+    return None
 
 
 def _traffic(facts: Facts, inside: Mask) -> bool:

@@ -15,12 +15,13 @@ from obs.judge import Judged, episodes, judge
 from obs.oom import OutOfMemory, oom_episodes, out_of_memory
 from obs.oom_evidence import oom_evidence
 from obs.order import Applying, follows, headline, primary, summary
-from obs.series import settle
+from obs.series import Mask, settle
 from obs.signals import Readings
 from obs.stage_evidence import stage_evidence
+from obs.symptoms import ERRORS
 from obs.text import Message, say
 from obs.thresholds import in_force
-from obs.verdict import ROW_IDS, Diagnosis, Episode, Evidence, State, Verdict
+from obs.verdict import ROW_IDS, Diagnosis, Episode, Evidence, Stance, State, Verdict
 
 NOW_SECONDS = 60.0  # a row that ended in the last minute still applies "now"
 
@@ -103,13 +104,19 @@ def _suspicion(facts: Facts, judged: Judged) -> Message | None:
     inside = weigh.span(facts, ())
     excused = facts.excused.all(axis=0) if judged.symptom.every else facts.excused
     long = facts.grid.steps(facts.limit("hold"))
-    shown = settle(judged.shown & ~judged.explained & ~excused & inside, long, 0)
-    if shown.any():
+    if settle(judged.shown & ~judged.explained & ~excused & inside, long, 0).any():
         return say("the symptom is seen, and nothing measured explains it")
+    if judged.flat is not None and settle(judged.shown & ~judged.flat & ~_errors(judged) & ~excused & inside, long, 0).any():
+        return say("the symptom is seen, and whether there are errors is not known")
     quiet = [h for h in judged.held if h.condition.id in ("preemptions", "retry_ratio")]
     if any((h.mask & ~judged.shown & ~excused & inside).any() for h in quiet):
         return say("what would cause it is seen, the symptom is not")
     return None
+
+
+def _errors(judged: Judged) -> Mask:
+    """Where what speaks against the row holds."""
+    return judged.conditions(judged.symptom.against)[0].mask
 
 
 def _verdict(facts: Facts, row: _Row, cause: str | None, first: str | None) -> Verdict:
@@ -131,6 +138,8 @@ def _state(row: _Row, first: str | None) -> tuple[State, Message | None]:
         return State.SUSPECTED, row.suspected
     if row.coverage.blind:
         return State.UNKNOWN, row.coverage.blind
+    if any(e.stance is Stance.CONTRADICTS and e.signal == ERRORS.id for e in row.evidence):
+        return State.CLEAR, say("latency rises with errors: they come first")
     return State.CLEAR, None
 
 
@@ -139,6 +148,6 @@ def _insufficient(readings: Readings, verdicts: Sequence[Verdict], rows: Sequenc
     if not readings.engine_seen:
         return say("no metric of a known LLM engine was found")
     for verdict, row in zip(verdicts, rows, strict=True):
-        if verdict.row in JUDGED_BY_ENGINE and (verdict.state_now if now else verdict.state) is State.UNKNOWN:
+        if verdict.row in JUDGED_BY_ENGINE and row.coverage.by_engine and (verdict.state_now if now else verdict.state) is State.UNKNOWN:
             return (row.coverage.blind_now if now else row.coverage.blind) or row.coverage.blind
     return None

@@ -31,10 +31,11 @@ def of_row(facts: Facts, judged: Judged, episodes: Sequence[Episode]) -> tuple[E
     """Every condition of a row as evidence, in the table's order."""
     steps = span(facts, episodes)
     against = {condition.id for condition in judged.symptom.against}
-    return tuple(_weigh(facts, held, steps, bool(episodes), held.condition.id in against) for held in judged.held)
+    shown = judged.shown.any(where=np.broadcast_to(steps, judged.shown.shape))
+    return tuple(_weigh(facts, held, steps, bool(episodes), held.condition.id in against, bool(shown)) for held in judged.held)
 
 
-def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool) -> Evidence:
+def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, shown: bool) -> Evidence:
     """One condition: supports where it holds (or where what would speak against the row is quiet), contradicts where it does not."""
     condition, mask = held.condition, held.mask & steps
     peak = _peak(np.where(held.known, held.values, np.nan), mask if mask.any() else np.broadcast_to(steps, held.mask.shape))
@@ -46,6 +47,8 @@ def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool) 
         stance = Stance.CONTRADICTS if holds else (Stance.SUPPORTS if applies else Stance.NEUTRAL)
     else:
         stance = Stance.SUPPORTS if holds else (Stance.NEUTRAL if applies else Stance.CONTRADICTS)
+        if holds and not applies and not shown and not condition.telling:
+            stance = Stance.NEUTRAL
     first = int(mask[row].argmax()) if holds else None
     onset = began(held, row, first, facts.grid.step) if first is not None else None
     usual_at = onset if onset is not None else (first if first is not None else at)

@@ -1,6 +1,6 @@
 """What the rules look at: when a replica can be judged at all, and the figures derived from the readings.
 
-Arrays have shape [replicas, steps], or [1, steps] for what is measured in front of the engines, so that the two combine.
+Arrays have shape [replicas, steps], or [1, steps] for what is true of the whole view.
 """
 
 from __future__ import annotations
@@ -9,18 +9,13 @@ from functools import cached_property
 
 import numpy as np
 
-from obs.baseline import follow
-from obs.means import Means
+from obs.edge import Edge
 from obs.series import Array, Mask, backward_max, divide, latch, median, runs, settle, total_of, trailing
 
-LEAST_RETRIES = 2  # in five minutes: fewer are chance
-TIMEOUT_SECONDS = 600.0  # time-outs are rare events: counted over ten minutes
-SAME_REQUESTS = 0.2  # gateway and engine count the same requests where their numbers differ by no more
-QUIET_RETRY_RATIO = 0.02  # with more retries the gateway's request time holds several attempts
 STALL_WITHOUT_STEPS_SECONDS = 300.0  # tokens may be counted at a request's end: silence must be longer to mean a stall
 
 
-class Facts(Means):
+class Facts(Edge):
     """The readings, seen as the rules need them. Every figure is made once and kept."""
 
     # -- when a replica can be judged ------------------------------------------------------------------------------
@@ -98,33 +93,6 @@ class Facts(Means):
         return np.maximum(self.mean("ttft") - self.mean("queue_time") - self.mean("prefill_time"), 0.0)
 
     @cached_property
-    def network(self) -> Array:
-        """First-token time at the gateway less the engines', [1, steps]; else request times, where both saw the same requests.
-
-        Both are means over the same minutes. Only while the engines' part is flat: in a ramp the two see different requests.
-        """
-        if self.has("gateway_ttft"):
-            return self._transit("gateway_ttft", "ttft", "ttft_ratio", "ttft_rise")
-        if self.has("gateway_duration", "e2e_latency"):
-            seen, done = (trailing(self.summed(signal)[1], self.minutes(2)) for signal in ("gateway_duration", "e2e_latency"))
-            same = np.abs(seen - done) <= SAME_REQUESTS * np.maximum(seen, done)
-            quiet = ~(np.nan_to_num(self.retry_ratio) > QUIET_RETRY_RATIO)
-            return np.where(same & quiet, self._transit("gateway_duration", "e2e_latency", "latency_ratio", "ttft_rise"), np.nan)
-        return np.full((1, self.grid.count), np.nan)
-
-    def _transit(self, gateway: str, engine: str, ratio: str, rise: str) -> Array:
-        total, count = self.summed(engine)
-        outside, seen = self.summed(gateway)
-        inside = self.shortest(total, count, (count, seen))[0]
-        difference = self.shortest(outside, seen, (count, seen))[0] - inside
-
-        def limit(base: Array) -> Array:
-            return np.where(np.isfinite(base), np.maximum(base * self.limit(ratio), base + self.limit(rise)), np.inf)
-
-        flat = ~(inside >= limit(follow(inside, self.grid, limit)))
-        return np.where(flat, np.maximum(difference, 0.0), np.nan)
-
-    @cached_property
     def expected_wait(self) -> Array:
         """Little's law: waiting requests over completions per second. Seconds; infinite where none completes."""
         done = trailing(self.values("requests_finished"), self.minutes(2)) / self.minutes(2)
@@ -139,31 +107,6 @@ class Facts(Means):
         queue, prefill = self.mean("queue_time"), self.mean("prefill_time")
         stages = np.isfinite(queue) & np.isfinite(prefill)
         return ~stages | (queue >= np.maximum(prefill, 0.0))
-
-    @cached_property
-    def error_ratio(self) -> Array:
-        """5xx answers that are no time-outs, of all answers: at the gateway [1, steps], else by the engine [replicas, steps]."""
-        steps = self.minutes(2)
-        if self.has("gateway_responses", "gateway_errors"):
-            late = np.nan_to_num(self.values("gateway_timeouts"))
-            errors = np.maximum(np.nan_to_num(self.values("gateway_errors")) - late, 0.0)
-            return divide(trailing(errors, steps), trailing(self.values("gateway_responses"), steps))
-        errors, done = self.values("engine_errors"), self.values("requests_finished")
-        return np.where(np.isfinite(errors), np.nan_to_num(divide(trailing(errors, steps), trailing(errors + done, steps))), np.nan)
-
-    @cached_property
-    def retry_ratio(self) -> Array:
-        """Retries over original requests, [1, steps]: attempts are originals and retries."""
-        retries, attempts = self.values("gateway_retries"), self.values("gateway_attempts")
-        ratio = self.shortest(retries, np.maximum(attempts - retries, 1e-9), (attempts,))[0]
-        few = trailing(retries, self.minutes(5)) * self.grid.step < LEAST_RETRIES
-        return np.where(np.isfinite(ratio) & few, 0.0, ratio)
-
-    @cached_property
-    def timeouts(self) -> Array:
-        """Time-outs in the last ten minutes, [1, steps]."""
-        values = self.values("gateway_timeouts")
-        return np.where(np.isfinite(values), trailing(values, self.grid.steps(TIMEOUT_SECONDS)) * self.grid.step, np.nan)
 
     @cached_property
     def waste(self) -> Array:
@@ -190,11 +133,9 @@ class Facts(Means):
         return np.nan_to_num(median(self.mean("prompt_length"))) / self.limit("prefill_speed")
 
     @cached_property
-    def work_left(self) -> Array:
-        """Running and waiting requests over the usual number, [1, steps]. A factor."""
-        work = total_of(self.working)[None, :]
-        usual = follow(work, self.grid, lambda base: np.where(np.isfinite(base), base * 1.5 + 5.0, np.inf))
-        return np.where(usual > 0, work / np.maximum(usual, 1e-9), np.where(work > 0, 1.0, work))
+    def work(self) -> Array:
+        """Running and waiting requests of all replicas, [1, steps]."""
+        return total_of(self.working)[None, :]
 
     @cached_property
     def fleet_waste(self) -> Array:

@@ -10,11 +10,12 @@ import numpy as np
 from obs.conditions import GAP_SECONDS, Condition, Held, hold
 from obs.facts import Facts
 from obs.onset import BELONGS_SECONDS, NEAR_SECONDS, began, load_began
-from obs.series import Mask, anywhere, near, runs, settle
+from obs.series import Array, Mask, anywhere, backward_max, near, runs, settle
 from obs.stages import Stages, stages
 from obs.symptoms import ERRORS, FIRST_TOKEN, LATENCY, PRESSURE, RETRIES, SYMPTOMS, WORK_LEFT, Symptom
 from obs.verdict import Episode
 
+ERRORS_KNOWN_SECONDS = 300.0  # with little traffic an answer may be minutes ago
 TAIL_SECONDS = 60.0  # rates and means look back: what ends this soon after the window's start was before it
 
 
@@ -28,6 +29,7 @@ class Judged:
     applies: Mask
     held: tuple[Held, ...]  # symptom's conditions first, then explanations, then what speaks against it
     stages: Stages | None = None
+    flat: Mask | None = None  # latency without errors: where the errors are known, and few
 
     def conditions(self, which: Iterable[Condition]) -> list[Held]:
         """The held conditions of these."""
@@ -59,11 +61,14 @@ def _together(facts: Facts, one: Mask, other: Mask) -> Mask:
     return (one & near(other, steps)) | (other & near(one, steps))
 
 
-def _settled(facts: Facts, mask: Mask, excused: Mask) -> Mask:
+def _settled(facts: Facts, mask: Mask, excused: Mask | None = None) -> Mask:
     """What lasts, outside the excuses; an episode that runs into a stall or a death within minutes belongs to that."""
     grid = facts.grid
-    out = settle(mask & ~excused, grid.steps(facts.limit("hold")), grid.steps(GAP_SECONDS))
-    ended = facts.stalled | facts.down if len(out) == facts.rows else np.zeros_like(out)
+    hold, gap = grid.steps(facts.limit("hold")), grid.steps(GAP_SECONDS)
+    if excused is None:
+        return settle(mask, hold, gap)
+    out = settle(mask & ~excused, hold, gap)
+    ended = facts.stalled | facts.down
     for row in np.flatnonzero(out.any(axis=1) & ended.any(axis=1)):
         for first, last in runs(out[row]):
             ahead = ended[row, first : last + grid.steps(GAP_SECONDS) + 2]
@@ -75,27 +80,33 @@ def _settled(facts: Facts, mask: Mask, excused: Mask) -> Mask:
 def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
     shape = (facts.rows, facts.grid.count)
     shown, explained = _any(held, LATENCY, shape), _any(held, PRESSURE, shape)
-    errors = np.broadcast_to(held[ERRORS.id].mask, shape)
-    applies = _settled(facts, _together(facts, shown, explained) & ~errors, facts.excused)
-    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*LATENCY, *PRESSURE, ERRORS)))
+    flat = ~held[ERRORS.id].mask & backward_max(held[ERRORS.id].known, facts.grid.steps(ERRORS_KNOWN_SECONDS))
+    applies = _settled(facts, _together(facts, shown, explained) & flat, facts.excused)
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*LATENCY, *PRESSURE, ERRORS)), flat=flat)
 
 
 def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
     shape = (facts.rows, facts.grid.count)
-    shown = _any(held, FIRST_TOKEN, shape)
+    edge = held["gateway_ttft"].mask & ~near(held["ttft"].known, facts.grid.steps(NEAR_SECONDS))  # only where no engine tells
+    shown = held["ttft"].mask | held["network"].mask | edge
     by_stage = stages(facts, held["waiting"].mask)
-    total = np.nansum(np.nan_to_num(by_stage.rises), axis=0)
-    share = np.divide(np.nan_to_num(by_stage.rises).max(axis=0), total, out=np.zeros(shape), where=total > 0)
-    explained = by_stage.known() & (share >= facts.limit("stage_share"))
+    explained = by_stage.share(np.maximum(_rise(held["ttft"]), np.where(edge, _rise(held["gateway_ttft"]), 0.0))) >= facts.limit(
+        "stage_share"
+    )
     applies = _settled(facts, shown & near(explained, facts.grid.steps(NEAR_SECONDS)), facts.excused)
     return Judged(row, shown, explained, applies, tuple(held[c.id] for c in FIRST_TOKEN), by_stage)
 
 
+def _rise(held: Held) -> Array:
+    """How far a figure stands over its baseline; 0 where it is not known."""
+    return np.nan_to_num(held.values - np.nan_to_num(held.baseline))
+
+
 def _load(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
-    shape = (1, facts.grid.count)
+    shape = (len(facts.gateways), facts.grid.count)
     shown = _together(facts, held[RETRIES[0].id].mask, held[RETRIES[1].id].mask)
     explained = _any(held, WORK_LEFT, shape)
-    applies = _settled(facts, shown & explained, np.zeros(shape, dtype=np.bool_))
+    applies = _settled(facts, shown & explained)
     return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*RETRIES, *WORK_LEFT)))
 
 
@@ -109,7 +120,7 @@ def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Epis
         rows = [r for r in range(judged.applies.shape[0]) if judged.applies[r, first : last + 1].any()]
         starts = [first]
         if judged.symptom.every:
-            starts = [load_began(facts, leading[0], first)]
+            starts = [load_began(facts, leading[0], row, first) for row in rows]
         else:
             for row in rows:
                 begin = first + int(judged.applies[row, first : last + 1].argmax())

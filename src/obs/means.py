@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from obs.series import Array, Grid, divide, total_of, trailing
@@ -31,9 +33,24 @@ class Means:
         return self.readings.signals[signal]
 
     def values(self, signal: str) -> Array:
-        """A signal's values, [replicas, steps]; of a gateway signal the sum over its rows, [1, steps]."""
+        """A signal's values, [replicas, steps]; of a gateway signal [gateways, steps]."""
         reading = self.reading(signal)
-        return total_of(reading.values)[None, :] if reading.signal.level is Level.GATEWAY else reading.values
+        return self._aligned(reading, reading.values)
+
+    @cached_property
+    def gateways(self) -> tuple[tuple[str, str], ...]:
+        """(namespace, row) of every gateway row that any signal has; one nameless row where there is none."""
+        found = {key for r in self.readings.signals.values() if r.signal.level is Level.GATEWAY for key in _keys(r)}
+        return tuple(sorted(found)) or (("", ""),)
+
+    def _aligned(self, reading: Reading, values: Array) -> Array:
+        """Gateway rows in the order of `gateways`, NaN for a gateway that lacks the signal; replica rows as they are."""
+        if reading.signal.level is not Level.GATEWAY:
+            return values
+        out = np.full((len(self.gateways), self.grid.count), np.nan)
+        for key, row in zip(_keys(reading), values, strict=True):
+            out[self.gateways.index(key)] = row
+        return out
 
     def has(self, *signals: str) -> bool:
         """Whether each of these has any figure."""
@@ -57,9 +74,7 @@ class Means:
         if reading.total is None or reading.count is None:
             values = self.values(signal)
             return values, np.zeros_like(values)
-        total, count = reading.total, reading.count
-        if reading.signal.level is Level.GATEWAY:
-            total, count = self.summed(signal)
+        total, count = self._aligned(reading, reading.total), self._aligned(reading, reading.count)
         out, looked = self.shortest(total, count, (count,))
         return np.where(np.isfinite(count), out, np.nan), looked
 
@@ -76,6 +91,14 @@ class Means:
             looked = np.where(use, seconds, looked)
         return out, looked
 
+    def pair(self, signal: str) -> tuple[Array, Array]:
+        """Total and count per second, [gateways, steps] or [replicas, steps]; NaN where the signal has none."""
+        reading = self.reading(signal)
+        nothing = np.full_like(self.values(signal), np.nan)
+        if reading.total is None or reading.count is None:
+            return nothing, nothing
+        return self._aligned(reading, reading.total), self._aligned(reading, reading.count)
+
     def summed(self, signal: str) -> tuple[Array, Array]:
         """Total and count per second of all rows together, each [1, steps]."""
         reading = self.reading(signal)
@@ -91,3 +114,8 @@ class Means:
 
     def minutes(self, minutes: float) -> int:
         return self.grid.steps(minutes * 60)
+
+
+def _keys(reading: Reading) -> list[tuple[str, str]]:
+    labels = reading.row_labels or ({},) * len(reading.rows)
+    return [(label.get("namespace", ""), row) for label, row in zip(labels, reading.rows, strict=True)]

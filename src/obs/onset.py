@@ -48,15 +48,15 @@ def _foot(values: Array, usual: float, limit: float, start: int, reach: int, smo
     return start
 
 
-def load_began(facts: Facts, retries: Held, first: int) -> int:
-    """Row 4 begins where the requests are retried and the first of their time-outs is counted.
+def load_began(facts: Facts, retries: Held, row: int, first: int) -> int:
+    """Row 4 begins, at one gateway, where the requests are retried and the first of their time-outs is counted.
 
     Time-outs are looked for before the retries only where they come densely: a single one may be anybody's.
     """
     step = facts.grid.step
-    known = began(retries, 0, first, step, RETRYING_SECONDS)
+    known = began(retries, row, first, step, RETRYING_SECONDS)
     start = first if known is None else known
-    rate = facts.values("gateway_timeouts")[0]
+    rate = facts.values("gateway_timeouts")[row]
     during = rate[start : first + int(BELONGS_SECONDS / step) + 1]
     counted = during[during > 0]
     typical = float(np.median(counted)) if counted.size else 0.0

@@ -41,7 +41,7 @@ def out_of_memory(facts: Facts) -> OutOfMemory:
     restarted = near(np.diff(facts.values("container_restarts"), axis=1, prepend=np.nan) > 0, around)
     host = (facts.values("container_oom_killed") > 0) & restarted | (facts.values("host_memory") >= facts.limit("host_memory"))
     full = backward_max(memory >= facts.limit("gpu_memory"), around)
-    errors = np.broadcast_to(np.nan_to_num(facts.error_ratio) >= facts.limit("error_ratio"), deaths.shape)
+    errors = facts.error_ratio >= facts.limit("error_ratio")
     return OutOfMemory(
         events=events,
         deaths=deaths,

@@ -13,7 +13,7 @@ import numpy as np
 
 from obs.baseline import follow
 from obs.facts import Facts
-from obs.series import Array, Mask, anywhere
+from obs.series import Array, Mask
 from obs.symptoms import STAGES
 
 
@@ -25,9 +25,11 @@ class Stages:
     usual: Array
     rises: Array
 
-    def known(self) -> Mask:
-        """Where at least one stage is measured, [replicas, steps]."""
-        return anywhere(np.isfinite(self.rises))
+    def share(self, rise: Array) -> Array:
+        """The slowest stage's part of `rise`, the first token's own ([replicas, steps], seconds), or of all stages' rises if that is more."""
+        known = np.nan_to_num(self.rises)
+        total = np.maximum(known.sum(axis=0), rise)
+        return np.divide(known.max(axis=0), total, out=np.zeros_like(total), where=total > 0)
 
     def leading(self, mask: Mask) -> tuple[str | None, float]:
         """The stage that takes most of the rise where `mask` is true, and its share of the rises."""
@@ -41,8 +43,7 @@ class Stages:
 def stages(facts: Facts, queued: Mask) -> Stages:
     """The stages of the first token. `queued`: where more requests wait than is usual."""
     queue, prefill, rest = facts.mean("queue_time"), facts.mean("prefill_time"), facts.remainder
-    network = np.broadcast_to(np.maximum(facts.network, 0.0), queue.shape)
-    means = np.stack([queue, rest, prefill, network])
+    means = np.stack([queue, rest, prefill, facts.network])
     usual = np.stack([_usual(facts, stage) for stage in means])
     rises = np.maximum(means - np.where(np.isfinite(usual), usual, 0.0), 0.0)
     rises[0] = np.where(queued, np.nan_to_num(rises[0]) + np.nan_to_num(rises[1]), rises[0])

@@ -17,7 +17,7 @@ from obs.titles import ROWS
 PRESSURE = (
     Condition(
         "kv_use", "kv_use", say("KV cache use"), say("KV cache use is at {limit} or more"), "ratio",
-        lambda f: f.values("kv_use"), Limit(floor="kv_use"),
+        lambda f: f.values("kv_use"), Limit(floor="kv_use"), telling=False,
     ),
     Condition(
         "preemptions", "preemptions", say("Preemptions"), say("preemptions reach {limit}, and twice what is usual"), "per_second",
@@ -53,6 +53,11 @@ LATENCY = (
 FIRST_TOKEN = (
     LATENCY[2],
     Condition(
+        "gateway_ttft", "gateway_ttft", say("Time to first token at the gateway, mean"),
+        say("the mean time to first token at the gateway reaches {limit}"), "seconds",
+        lambda f: f.edge_ttft, Limit(ratio="ttft_ratio", rise="ttft_rise", absolute="ttft_limit", by_prompt=True), "gateway_ttft",
+    ),
+    Condition(
         "network", "gateway_ttft", say("Network: gateway less engine"),
         say("the time between gateway and engine reaches {limit}"), "seconds",
         lambda f: f.network, Limit(ratio="ttft_ratio", rise="network_rise", absolute="ttft_limit"), "gateway_ttft",
@@ -75,7 +80,8 @@ RETRIES = (
 WORK_LEFT = (
     Condition(
         "work_left", "requests_running", say("Work still running"),
-        say("running and waiting requests stay at {limit} of the usual, or more"), "times", lambda f: f.work_left, Limit(floor="work_left"),
+        say("running and waiting requests do not fall under {limit}, most of the usual"), "count",
+        lambda f: f.work, Limit(floor="least_work", ratio="work_left"), stays=True, telling=False,
     ),
     Condition(
         "waste", "generation_tokens", say("Tokens made for nobody"), say("{limit} of the generated tokens reach nobody"), "ratio",

@@ -41,6 +41,7 @@ THRESHOLDS: Mapping[str, Threshold] = _table(
     ("gateway_retry_budget", 0.20, "ratio", "Envoy API", say("the gateway's retry budget: 20 % of what it holds")),
     ("timeouts", 2.0, "count", _OURS, say("fewer time-outs in ten minutes are chance")),
     ("work_left", 0.7, "ratio", _OURS, say("work that falls below this part of the usual is not load that stays")),
+    ("least_work", 1.0, "count", _OURS, say("less than one request is no load")),
     ("waste", 0.5, "ratio", "measured on a real vLLM", say("half of the tokens are made for nobody")),
     # GPU memory
     ("gpu_memory", 0.97, "ratio", _OURS, say("what is left does not hold one more activation")),

@@ -86,7 +86,6 @@ def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
 
 
 def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
-    shape = (facts.rows, facts.grid.count)
     edge = held["gateway_ttft"].mask & ~near(held["ttft"].known, facts.grid.steps(NEAR_SECONDS))  # only where no engine tells
     shown = held["ttft"].mask | held["network"].mask | edge
     by_stage = stages(facts, held["waiting"].mask)

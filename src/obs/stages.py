@@ -13,7 +13,7 @@ import numpy as np
 
 from obs.baseline import follow
 from obs.facts import Facts
-from obs.series import Array, Mask
+from obs.series import Array, Mask, divide
 from obs.symptoms import STAGES
 
 
@@ -26,10 +26,10 @@ class Stages:
     rises: Array
 
     def share(self, rise: Array) -> Array:
-        """The slowest stage's part of `rise`, the first token's own ([replicas, steps], seconds), or of all stages' rises if that is more."""
+        """The slowest stage's part of `rise`, the first token's own, or of all stages' rises if that is more. [replicas, steps], seconds."""
         known = np.nan_to_num(self.rises)
         total = np.maximum(known.sum(axis=0), rise)
-        return np.divide(known.max(axis=0), total, out=np.zeros_like(total), where=total > 0)
+        return np.nan_to_num(divide(known.max(axis=0), total))
 
     def leading(self, mask: Mask) -> tuple[str | None, float]:
         """The stage that takes most of the rise where `mask` is true, and its share of the rises."""

@@ -26,7 +26,7 @@ class Stages:
     rises: Array
 
     def share(self, rise: Array) -> Array:
-        """The slowest stage's part of `rise`, the first token's own, or of all stages' rises if that is more. [replicas, steps], seconds."""
+        """The slowest stage's part of `rise`, the first token's own, or of all stages' rises if that is more. Seconds."""
         known = np.nan_to_num(self.rises)
         total = np.maximum(known.sum(axis=0), rise)
         return np.nan_to_num(divide(known.max(axis=0), total))

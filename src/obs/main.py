@@ -30,7 +30,7 @@ def main() -> None:
     page = st.navigation(frame.pages(ROOT), position="hidden")
     view, notes = address.read(page.url_path)
     _ = Reader(negotiate(view.lang, st.context.locale), view.zone or frame.browser_zone())
-    now = time.time() // answer.TICK * answer.TICK
+    now = answer.moment(view, time.time())
     about, window, wrong = _window(view, now, _)
     if window is not None:
         _ = replace(_, dated=not _.one_day(window.start, window.end))

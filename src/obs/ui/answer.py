@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from obs import api, bundle, collect, config, diagnosis, narrow
+from obs import api, bundle, collect, config, diagnosis, links, narrow
 from obs.bundle import Bundle
 from obs.config import Settings
 from obs.errors import ObsError
@@ -23,6 +23,11 @@ TICK = 15.0  # seconds; a live window ends on a multiple, so that sessions and r
 _SETTLED_SECONDS = 600.0  # a window that ended this long ago gets no late samples any more
 _KEPT = 48  # answers
 Scope = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def moment(view: View, clock: float) -> float:
+    """`now` for a view: where its window moves, on a multiple of `TICK`; a pinned one may end this very second, and is not cut."""
+    return clock if links.is_pinned(view) else clock // TICK * TICK
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def _steps(view: View, window: Window | None, now: float, _: Reader) -> None:
 
 def _step(key: str, icon: str, words: str, view: View, window: Window | None) -> None:
     target = _absolute(view, window) if window else view
-    st.button("", icon=icon, key=key, help=words, disabled=window is None, on_click=address.go, args=(target,))
+    st.button(words, icon=icon, key=key, help=words, disabled=window is None, on_click=address.go, args=(target,))
 
 
 def _absolute(view: View, window: Window) -> View:

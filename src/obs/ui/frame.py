@@ -19,6 +19,7 @@ from obs.ui.screen import Screen
 from obs.window import zone_info
 
 _FRESH = "fresh"
+_LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
 
 def pages(root: Path) -> list[Page]:
@@ -64,12 +65,13 @@ def age(screen: Screen, now: float) -> None:
 
 
 def _newest(readings: Readings) -> float | None:
-    """The last step with any figure."""
-    known = np.zeros(readings.grid.count, dtype=np.bool_)
-    for reading in readings.signals.values():
-        if reading.present:
-            known |= np.isfinite(reading.values).any(axis=0)
-    return float(readings.grid.times[known][-1]) if known.any() else None
+    """The last step with a level of an engine. Of a rate only where there is no level: it still shows minutes after the last sample."""
+    for signals in (_LEVELS, tuple(readings.signals)):
+        found = [readings.signals[signal] for signal in signals if readings.signals[signal].present]
+        if found:
+            known = np.any([np.isfinite(reading.values).any(axis=0) for reading in found], axis=0)
+            return float(readings.grid.times[known][-1])
+    return None
 
 
 def refresh(seconds: int) -> None:

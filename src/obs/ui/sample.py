@@ -14,7 +14,7 @@ from obs.ui.markup import show, tag
 from obs.ui.reader import Reader
 from obs.window import Window, rfc3339
 
-_BEFORE, _AFTER, _WHOLE = 120.0, 60.0, 60.0  # seconds of quiet that are shown around an incident, to whole minutes
+_AROUND, _WHOLE = 60.0, 30.0  # seconds that are shown before and after an incident: more, and the one before it is in view too
 
 
 def draw(view: View, window: Window | None, _: Reader) -> None:
@@ -42,12 +42,12 @@ def windows(_: Reader) -> list[tuple[str, Window]]:
         "overload_no_kv": _("Overload without KV pressure"),
         "crash_restart": _("Crash and restart"),
         "slow_first_token_queue": _("Slow queue"),
-        "admission_rejected": _("Rejected at admission"),
     }
     found: dict[str, Window] = {}
     for incident in bundle.incidents():
         kind = "abandoned" if incident.name.startswith("abandoned") else incident.name
         if kind in words:
-            start = found[kind].start if kind in found else math.floor((incident.start - _BEFORE) / _WHOLE) * _WHOLE
-            found[kind] = Window(start, math.ceil((incident.end + _AFTER) / _WHOLE) * _WHOLE)
+            start = found[kind].start if kind in found else math.floor((incident.start - _AROUND) / _WHOLE) * _WHOLE
+            found[kind] = Window(start, math.ceil((incident.end + _AROUND) / _WHOLE) * _WHOLE)
+    found["kv_pressure"] = Window(*bundle.OPENING)  # where the recording opens
     return [(words[kind], window) for kind, window in found.items()]

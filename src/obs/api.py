@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from obs import bundle, collect, diagnosis, links
+from obs import bundle, links
 from obs.config import Settings
 from obs.errors import CallError, SourceError
 from obs.language import negotiate, render
@@ -13,6 +13,7 @@ from obs.links import View
 from obs.prometheus import Prometheus
 from obs.report import Report
 from obs.report_json import to_json
+from obs.scan import scan
 from obs.source import Source
 from obs.window import Window
 
@@ -50,8 +51,7 @@ def open_source(view: View, settings: Settings) -> Source:
 
 def report(source: Source, view: View, settings: Settings, now: float) -> Report:
     """Collects, diagnoses, and holds what a report is made of. Times without an offset are UTC where the view has no zone."""
-    readings = collect.collect(source, window(source, view, now), view.scope, settings)
-    found = diagnosis.diagnose(readings, settings.thresholds)
+    readings, found = scan(source, window(source, view, now), view.scope, settings)
     return Report(found, readings, source.about(), view.scope, negotiate(view.lang), view.zone or "UTC")
 
 

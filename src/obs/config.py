@@ -61,7 +61,7 @@ class SourceSettings(BaseModel):
 class Settings(BaseSettings):
     """Everything that can be set. Each field is an environment variable: OBS_ and its name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, env_ignore_empty=True)
 
     prometheus_url: str | None = Field(None, repr=False, description="The default source. Without it the sample recording is shown.")
     prometheus_token_file: Path | None = Field(None, description="File with a bearer token for it.")
@@ -126,7 +126,7 @@ def _checked(make: Callable[[], T], prefix: str = "") -> T:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         variable = PREFIX + prefix + "__".join(str(part) for part in first["loc"]).upper()
-        raise CallError(say("{variable} is wrong: {problem}.", variable=variable, problem=str(first["msg"]))) from None
+        raise CallError(say("{variable} is wrong: {problem}.", variable=variable, problem=str(first["msg"]).removeprefix("Value error, "))) from None
 
 
 def load(**overrides: Any) -> Settings:

@@ -31,10 +31,17 @@ class Judged:
     stages: Stages | None = None
     flat: Mask | None = None  # latency without errors: where the errors are known, and few
 
-    def conditions(self, which: Iterable[Condition]) -> list[Held]:
-        """The held conditions of these."""
-        ids = {condition.id for condition in which}
-        return [held for held in self.held if held.condition.id in ids]
+    def conditions_hold(self, ids: Iterable[str], where: Mask) -> bool:
+        """Whether any of these conditions holds anywhere under `where`."""
+        return any(bool((held.mask & where).any()) for held in self.held if held.condition.id in ids)
+
+    def spoken_against(self) -> Mask:
+        """Where what speaks against the row holds."""
+        out = np.zeros_like(self.applies)
+        for held in self.held:
+            if held.condition in self.symptom.against:
+                out |= held.mask
+        return out
 
 
 def judge(facts: Facts) -> dict[str, Judged]:

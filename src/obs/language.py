@@ -60,15 +60,16 @@ def value_text(value: Value, lang: str = "en", zone: str = "UTC") -> str:
     if isinstance(value, Quantity):
         return quantity_text(value, lang)
     if isinstance(value, Moment):
-        return clock(value.at, zone)
+        return clock(value.at, zone, value.dated)
     if isinstance(value, Names):
         return _names(value.items, lang)
     return _decimal(value, lang, 0) if isinstance(value, int) else _visible(value, _TEXT_LENGTH)
 
 
-def clock(at: float, zone: str = "UTC") -> str:
-    """The time of day in the zone, HH:MM:SS."""
-    return datetime.fromtimestamp(at, zone_info(zone)).strftime("%H:%M:%S") if math.isfinite(at) else NONE_SHOWN
+def clock(at: float, zone: str = "UTC", dated: bool = False) -> str:
+    """The time of day in the zone, HH:MM:SS, after the day where `dated`."""
+    form = "%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S"
+    return datetime.fromtimestamp(at, zone_info(zone)).strftime(form) if math.isfinite(at) else NONE_SHOWN
 
 
 def quantity_text(quantity: Quantity, lang: str = "en") -> str:

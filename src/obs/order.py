@@ -1,4 +1,4 @@
-"""How the rows hang together: which applies first, which is another's consequence, and the sentence that says so."""
+"""How the rows hang together: what belongs to one incident, which row explains the others, and the sentence that says so."""
 
 from __future__ import annotations
 
@@ -10,37 +10,82 @@ from obs.titles import ROWS, STAGES
 from obs.verdict import Episode, Finding
 
 LEAD_SECONDS = 300.0  # pressure that began this long before the time-outs is their cause, not their consequence
+APART_SECONDS = 60.0  # what begins this long after all else has ended is another incident
+DAY_SECONDS = 64800.0  # in a window this long a time of day does not say which day
+MORE_SHOWN = 3
 
 
 @dataclass(frozen=True)
 class Applying:
-    """A row that applies, as the order sees it."""
+    """One episode of one row, as the order sees it."""
 
     row: str
-    start: float
-    memory: bool = False  # latency: a full KV pool or preemptions are among the reasons
+    episode: Episode
+    memory: bool = False  # a full KV pool or preemptions are among the reasons
     stage: str | None = None
 
+    @property
+    def start(self) -> float:
+        """The onset."""
+        return self.episode.start
 
-def primary(rows: Sequence[Applying]) -> str | None:
-    """The row that explains the others. Retries before the growth they make; KV space before the queue it makes; else the stage."""
-    by = {row.row: row for row in rows}
-    if "gpu_oom" in by:
-        return "gpu_oom"
-    load, latency, first = by.get("load_after_timeouts"), by.get("latency_without_errors"), by.get("slow_first_token")
-    if load and not (latency and latency.memory and latency.start < load.start - LEAD_SECONDS):
-        return "load_after_timeouts"
-    if latency and (latency.memory or not first):
-        return "latency_without_errors"
-    if first:
+
+@dataclass(frozen=True)
+class Incident:
+    """Episodes that overlap or follow each other at once."""
+
+    parts: tuple[Applying, ...]
+
+    @property
+    def start(self) -> float:
+        """The first onset."""
+        return min(part.start for part in self.parts)
+
+    @property
+    def end(self) -> float | None:
+        """When the last part ended; None where one lasts."""
+        ends = [part.episode.end for part in self.parts]
+        return None if None in ends else max(end for end in ends if end is not None)
+
+    @property
+    def primary(self) -> str:
+        """The row that explains the others. Retries before the growth they make; KV space before the queue it makes; else the stage."""
+        first = {part.row: part for part in sorted(self.parts, key=lambda p: -p.start)}
+        memory = [part.start for part in self.parts if part.memory]
+        if "gpu_oom" in first:
+            return "gpu_oom"
+        load = first.get("load_after_timeouts")
+        if load and not (memory and min(memory) < load.start - LEAD_SECONDS):
+            return "load_after_timeouts"
+        if memory or "slow_first_token" not in first:
+            return "latency_without_errors"
         return "slow_first_token"
-    return rows[0].row if rows else None
+
+    def of(self, row: str) -> tuple[Applying, ...]:
+        """The parts of a row."""
+        return tuple(part for part in self.parts if part.row == row)
+
+    def others(self) -> tuple[str, ...]:
+        """The other rows, by their onset."""
+        rows = sorted({part.row for part in self.parts} - {self.primary}, key=lambda row: min(p.start for p in self.of(row)))
+        return tuple(rows)
 
 
-def follows(rows: Sequence[Applying]) -> dict[str, str]:
-    """Row -> the row whose consequence it is."""
-    first = primary(rows)
-    return {row.row: first for row in rows if first and row.row != first}
+def incidents(applying: Sequence[Applying]) -> tuple[Incident, ...]:
+    """The episodes of all rows, put together by time, in order."""
+    groups: list[list[Applying]] = []
+    until = float("-inf")
+    for part in sorted(applying, key=lambda p: p.start):
+        if part.start > until + APART_SECONDS:
+            groups.append([])
+        groups[-1].append(part)
+        until = max(until, float("inf") if part.episode.end is None else part.episode.end)
+    return tuple(Incident(tuple(group)) for group in groups)
+
+
+def main_incident(found: Sequence[Incident]) -> Incident | None:
+    """The one that lasts, else the longest."""
+    return max(found, key=lambda i: float("inf") if i.end is None else i.end - i.start, default=None)
 
 
 _FOLLOWS: Mapping[tuple[str, str], Message] = {
@@ -55,16 +100,18 @@ _FOLLOWS: Mapping[tuple[str, str], Message] = {
 }
 
 
-def headline(row: str | None, episodes: Sequence[Episode], total: int, insufficient: Message | None) -> Message:
-    """What applied, when, where: one line."""
-    if row is None:
+def headline(incident: Incident | None, total: int, seconds: float, insufficient: Message | None) -> Message:
+    """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too."""
+    if incident is None:
         return say("Not enough data to tell: {why}.", why=insufficient) if insufficient else say("No row of the table applies.")
-    first, last = episodes[0], episodes[-1]
-    where = {name for episode in episodes for name in episode.replicas}
-    values: dict[str, Value] = {"row": ROWS[row], "start": Moment(first.start)}
-    if last.end is None and not where:
-        return say("{row} since {start}.", **values)
-    if last.end is None:
+    dated = seconds > DAY_SECONDS
+    parts = incident.of(incident.primary)
+    where = {name for part in parts for name in part.episode.replicas}
+    ends = [part.episode.end for part in parts]
+    values: dict[str, Value] = {"row": ROWS[incident.primary], "start": Moment(min(part.start for part in parts), dated)}
+    if None in ends:
+        if not where:
+            return say("{row} since {start}.", **values)
         return say_n(
             "{row} since {start}, on {count} of {n} replica.",
             "{row} since {start}, on {count} of {n} replicas.",
@@ -72,7 +119,7 @@ def headline(row: str | None, episodes: Sequence[Episode], total: int, insuffici
             count=len(where),
             **values,
         )
-    values["end"] = Moment(last.end)
+    values["end"] = Moment(max(end for end in ends if end is not None), dated)
     if not where:
         return say("{row}, {start} - {end}.", **values)
     return say_n(
@@ -84,17 +131,22 @@ def headline(row: str | None, episodes: Sequence[Episode], total: int, insuffici
     )
 
 
-def summary(row: str | None, rows: Sequence[Applying], episodes: Sequence[Episode], findings: Sequence[Finding], line: Message) -> Message:
-    """The headline, and how the rows hang together."""
-    parts = [line]
-    if row is not None:
-        where = sorted({name for episode in episodes for name in episode.replicas})
-        stage = next((r.stage for r in rows if r.row == row), None)
-        if stage:
-            parts.append(say("The slow stage is: {stage}.", stage=STAGES[stage]))
-        if where:
-            parts.append(say("Where: {replicas}.", replicas=Names(tuple(where))))
-        parts += [_FOLLOWS[(row, other.row)] for other in rows if (row, other.row) in _FOLLOWS]
+def summary(incident: Incident | None, others: Sequence[Incident], findings: Sequence[Finding], line: Message, seconds: float) -> Message:
+    """The headline, how the rows hang together, and what else there was."""
+    said = [line]
+    if incident is None:
+        said += [finding.says for finding in findings[:2]]
     else:
-        parts += [finding.says for finding in findings[:2]]
-    return say("{sentences}", sentences=Sentences(tuple(parts))) if len(parts) > 1 else line
+        parts = incident.of(incident.primary)
+        stage = next((part.stage for part in parts if part.stage), None)
+        if stage:
+            said.append(say("The slow stage is: {stage}.", stage=STAGES[stage]))
+        where = sorted({name for part in parts for name in part.episode.replicas})
+        if where:
+            said.append(say("Where: {replicas}.", replicas=Names(tuple(where))))
+        said += [_FOLLOWS[(incident.primary, row)] for row in incident.others() if (incident.primary, row) in _FOLLOWS]
+    for other in others[:MORE_SHOWN]:
+        said.append(say("Also: {row} at {start}.", row=ROWS[other.primary], start=Moment(other.start, seconds > DAY_SECONDS)))
+    if len(others) > MORE_SHOWN:
+        said.append(say_n("And {n} more incident.", "And {n} more incidents.", len(others) - MORE_SHOWN))
+    return say("{sentences}", sentences=Sentences(tuple(said))) if len(said) > 1 else line

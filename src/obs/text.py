@@ -22,9 +22,10 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Moment:
-    """A point in time, Unix seconds UTC; shown in the reader's zone."""
+    """A point in time, Unix seconds UTC; shown in the reader's zone, with the day where `dated`."""
 
     at: float
+    dated: bool = False
 
 
 @dataclass(frozen=True)

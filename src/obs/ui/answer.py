@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from obs import api, bundle, collect, config, diagnosis, links, narrow
+from obs import api, bundle, config, diagnosis, links, narrow
 from obs.bundle import Bundle
 from obs.config import Settings
 from obs.errors import ObsError
 from obs.links import View
 from obs.prometheus import Prometheus
+from obs.scan import scan
 from obs.signals import Readings
 from obs.source import About, Source
 from obs.ui.course import Courses
@@ -66,8 +67,8 @@ def answer(view: View, window: Window, now: float) -> Answer:
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
 def _answer(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float) -> Answer:
     asked = _source(name, bundle)
-    readings = collect.collect(asked, Window(start, end), dict(scope), settings())
-    return judged(asked.about(), readings)
+    readings, found = scan(asked, Window(start, end), dict(scope), settings())
+    return Answer(asked.about(), readings, found, Courses(readings, found.thresholds))
 
 
 def judged(about: About, readings: Readings) -> Answer:

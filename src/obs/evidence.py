@@ -10,7 +10,7 @@ from obs.conditions import Condition, Held
 from obs.facts import Facts
 from obs.judge import Judged
 from obs.onset import began
-from obs.series import Array, Mask
+from obs.series import Array, Mask, divide, trailing
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, Evidence, Stance
 
@@ -38,11 +38,12 @@ def of_row(facts: Facts, judged: Judged, episodes: Sequence[Episode]) -> tuple[E
 def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, shown: bool) -> Evidence:
     """One condition: supports where it holds (or where what would speak against the row is quiet), contradicts where it does not."""
     condition, mask = held.condition, held.mask & steps
-    peak = _peak(np.where(held.known, held.values, np.nan), mask if mask.any() else np.broadcast_to(steps, held.mask.shape))
+    holds = bool(mask.any())
+    values = held.values if holds else _lasting(facts, held)
+    peak = _peak(values, mask if holds else np.broadcast_to(steps, held.mask.shape))
     if peak is None:
         return missing(facts, condition)
     row, at = peak
-    holds = bool(mask.any())
     if against:
         stance = Stance.CONTRADICTS if holds else (Stance.SUPPORTS if applies else Stance.NEUTRAL)
     else:
@@ -57,9 +58,16 @@ def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, 
     replicas = tuple(names[r].name for r in np.flatnonzero(mask.any(axis=1))) if mask.shape[0] == len(names) and holds else ()
     return make(
         facts, condition.signal, condition.title, condition.unit, stance,
-        value=float(held.values[row, at]), baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
+        value=float(values[row, at]), baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
         onset=facts.grid.start + onset * facts.grid.step if onset is not None else None, replicas=replicas,
     )  # fmt: skip
+
+
+def _lasting(facts: Facts, held: Held) -> Array:
+    """The figures as they last: means over the time that a condition must hold. A peak of seconds is no figure of a window."""
+    steps = facts.grid.steps(facts.limit("hold"))
+    known = np.isfinite(held.values).astype(np.float64)
+    return np.where(held.known, divide(trailing(np.where(held.known, held.values, 0.0), steps), trailing(known, steps)), np.nan)
 
 
 def make(

@@ -27,7 +27,7 @@ class Judged:
     shown: Mask  # the symptom holds
     explained: Mask  # an explanation holds
     applies: Mask
-    held: tuple[Held, ...]  # symptom's conditions first, then explanations, then what speaks against it
+    held: tuple[Held, ...]  # in the order of the article's first evidence
     stages: Stages | None = None
     flat: Mask | None = None  # latency without errors: where the errors are known, and few
 
@@ -89,7 +89,7 @@ def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
     shown, explained = _any(held, LATENCY, shape), _any(held, PRESSURE, shape)
     flat = ~held[ERRORS.id].mask & backward_max(held[ERRORS.id].known, facts.grid.steps(ERRORS_KNOWN_SECONDS))
     applies = _settled(facts, _together(facts, shown, explained) & flat, facts.excused)
-    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*LATENCY, *PRESSURE, ERRORS)), flat=flat)
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*PRESSURE, *LATENCY, ERRORS)), flat=flat)
 
 
 def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:

@@ -67,7 +67,8 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
     if judged.stages is not None:
         mask = (judged.applies if found else judged.shown) & steps
         stage = judged.stages.leading(mask)[0] if mask.any() else None
-        evidence = (*evidence, *stage_evidence(facts, judged.stages, mask, stage))
+        told = [e for e in evidence if e.signal != "network" and (e.signal != "gateway_ttft" or e.value is not None)]  # the stage says it
+        evidence = (*told, *stage_evidence(facts, judged.stages, mask, stage))
     stage = stage if found else None
     applying = tuple(_applying(facts, judged, episode) for episode in found)
     return Row(

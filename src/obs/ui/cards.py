@@ -79,15 +79,21 @@ def _evidence(verdict: Verdict, diagnosis: Diagnosis, courses: Courses, _: Reade
     shown = first_evidence(verdict)
     lines = [evidence_line(piece, verdict, diagnosis, courses, _) for piece in shown]
     told = {why_missing(piece.says, _) for piece in shown}
-    missing = [_.tell(says) for says in verdict.missing if why_missing(says, _) not in told] if verdict.state is not State.CLEAR else []
+    missing = [says for says in verdict.missing if why_missing(says, _) not in told] if verdict.state is not State.CLEAR else []
     return tag(
         "div",
         tag("div", _("First evidence"), cls="label"),
         stage_bar(verdict, _),
-        tag("div", lines, cls="lines"),
-        [tag("p", icon("unknown"), tag("span", words), cls="missing") for words in missing],
+        tag("div", lines, [_missing_line(says, _) for says in missing], cls="lines"),
         cls="evidence",
     )
+
+
+def _missing_line(says: Message, _: Reader) -> Html:
+    """What is not there, and why: a line without a figure."""
+    title = says.values.get("title")
+    words = tag("span", _.tell(title), cls="title") if isinstance(title, Message) else None
+    return tag("div", words, tag("span", "– ", why_missing(says, _), cls="against wide" if words else "against whole"), cls="line missing")
 
 
 def first_evidence(verdict: Verdict) -> list[Evidence]:
@@ -102,7 +108,7 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
     title = tag("span", tag("i", _.tell(STANCES[piece.stance]), cls="aloud"), _.tell(piece.title), cls="title")
     figure = tag("span", _.figure(piece.value, piece.unit), cls="figure")
     if piece.stance is Stance.MISSING:
-        return tag("div", title, tag("span", "– ", why_missing(piece.says, _), cls="against wide"), cls="line missing")
+        return _missing_line(piece.says, _)
     course, line = courses.course(piece), None
     if course is not None:
         line = sparkline(

@@ -54,5 +54,5 @@ def _chart(piece: Evidence, verdict: Verdict, answer: Answer, _: Reader) -> None
     if course is None:
         show(tag("div", _("Nothing to draw: there is no such figure in this window."), cls="nothing"))
         return
-    drawn = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
-    st.altair_chart(drawn, width="stretch", alt=_.tell(piece.says))
+    frame, spec = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
+    st.vega_lite_chart(frame, spec, width="stretch", alt=_.tell(piece.says))

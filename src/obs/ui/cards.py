@@ -13,6 +13,7 @@ from obs.ui.stages import stage_bar
 from obs.verdict import Change, Diagnosis, Evidence, Stance, State, Verdict
 
 _SHOWN = {State.APPLIES: 6, State.SUSPECTED: 5, State.CLEAR: 3, State.UNKNOWN: 3}  # pieces of evidence on a closed card
+_FILLED = ("kv_use", "gpu_memory")  # drawn against the whole of what is filled, not against their own peak
 _FIRST = {  # what the article says to inspect first, by the ids of the conditions
     "gpu_oom": ("gpu_oom_events", "gpu_memory"),
     "latency_without_errors": ("kv_use", "preemptions", "waiting", "e2e_latency", "error_ratio"),
@@ -117,7 +118,7 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
             (diagnosis.start, diagnosis.end),
             _.tell(piece.says),
             threshold=piece.threshold,
-            top=1.0 if piece.unit in ("ratio", "state") else None,
+            top=1.0 if piece.signal in _FILLED else None,
             episodes=verdict.episodes,
             hot=piece.stance is Stance.SUPPORTS,
         )

@@ -126,7 +126,8 @@ def _checked(make: Callable[[], T], prefix: str = "") -> T:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         variable = PREFIX + prefix + "__".join(str(part) for part in first["loc"]).upper()
-        raise CallError(say("{variable} is wrong: {problem}.", variable=variable, problem=str(first["msg"]).removeprefix("Value error, "))) from None
+        problem = str(first["msg"]).removeprefix("Value error, ")
+        raise CallError(say("{variable} is wrong: {problem}.", variable=variable, problem=problem)) from None
 
 
 def load(**overrides: Any) -> Settings:

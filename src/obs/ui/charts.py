@@ -1,14 +1,17 @@
 """The chart of one piece of evidence: its lines, the threshold, the onset, and the stretches in which the row applied.
 
-A Vega-Lite specification as data, over one frame: built as Altair objects, the charts of an opened row took more than a second of
-every refresh (their schema is validated layer by layer), and this takes a few milliseconds each.
+Everything that changes is in one frame, and Altair writes the specification around it once: built anew for every refresh, the charts
+of an opened row took more than a second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -31,57 +34,67 @@ def chart(piece: Evidence, course: Course, times: Array, verdict: Verdict, diagn
     """The frame and the specification, on a UTC scale with the reader's wall clock: the same picture in every browser."""
     lines = _chosen(piece, course)
     parts = [_line(name, values, times, diagnosis, piece.unit, _) for name, values in zip(lines.names, lines.values, strict=True)]
-    parts.append(_episodes(verdict, diagnosis, _))
+    parts += [_edges(diagnosis, piece.unit, _), _episodes(verdict, diagnosis, _), _marks(piece, diagnosis, _)]
     if len(course.names) > len(lines.names):
         parts.append(_band(course, times, diagnosis, _))
-    parts.append(_marks(piece, diagnosis, _))
     frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
-    return frame, _spec(piece, lines, set(frame["kind"]), diagnosis, _)
+    long = diagnosis.end - diagnosis.start > 2 * 86400
+    words = Words(_("Time"), _.tell(piece.title), _("Replica") if any(lines.names) else "", _.lang)
+    return frame, specification(frozenset(frame["kind"]), words, piece.unit, len(lines.names) > 1, long)
 
 
-def _spec(piece: Evidence, lines: Course, kinds: set[str], diagnosis: Diagnosis, _: Reader) -> Spec:
-    """The layers, from back to front; only those that the frame has rows of, since Vega warns about an empty one."""
-    start, end = (at.isoformat() for at in _wall([diagnosis.start, diagnosis.end], _))
-    form = "%H:%M" if end[:10] == start[:10] or diagnosis.end - diagnosis.start <= 2 * 86400 else "%d.%m. %H:%M"
-    axis = {"title": None, "format": form, "tickCount": 7, "grid": False, "labelOverlap": True}
-    x = {"field": "at", "type": "temporal", "scale": {"type": "utc", "domain": [start, end]}, "axis": axis}
-    highest = float(np.nanmax(lines.values)) if np.isfinite(lines.values).any() else 1.0
-    scale = {"domain": [0, max(1.0, highest)]} if piece.unit == "ratio" else {"zero": True, "domainMin": 0, "nice": True}
-    y = {"field": "value", "type": "quantitative", "scale": scale, "axis": {"title": None, "format": _format(piece.unit), "tickCount": 4}}
-    top, bottom = {"value": 0}, {"value": "height"}
-    words = {"field": "words", "type": "nominal"}
-    tooltip = [{**words, "field": "clock", "title": _("Time")}, {**words, "title": _.tell(piece.title)}]
-    if any(lines.names):
-        tooltip.append({"field": "line", "type": "nominal", "title": _("Replica")})
-    label = {"type": "text", "align": "left", "color": _MUTE, "fontSize": 12}
-    dashes = {"type": "rule", "color": _HOT, "strokeDash": [5, 4]}
-    dots = {"type": "rule", "color": _MUTE, "strokeDash": [2, 3], "strokeWidth": 1.5}
+@dataclass(frozen=True)
+class Words:
+    """What the tooltips call things."""
+
+    time: str
+    figure: str
+    replica: str
+    lang: str
+
+
+@lru_cache(maxsize=256)
+def specification(kinds: frozenset[str], words: Words, unit: str, several: bool, long: bool) -> Spec:
+    """The layers, from back to front. No figure and no time is in it, so it is written once and serves every refresh.
+
+    Only layers that the frame has rows of: Vega warns about an empty one.
+    """
+    form = "%d.%m. %H:%M" if long else "%H:%M"
+    time_axis = alt.Axis(title=None, format=form, tickCount=7, grid=False, labelOverlap=True)
+    x = alt.X("at:T", scale=alt.Scale(type="utc"), axis=time_axis)
+    y = alt.Y("value:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=None, format=_format(unit), tickCount=4))
+    tooltip = [alt.Tooltip("clock:N", title=words.time), alt.Tooltip("words:N", title=words.figure)]
+    if words.replica:
+        tooltip.append(alt.Tooltip("line:N", title=words.replica))
+    top, bottom, left = alt.value(0), alt.value("height"), alt.value(0)
+    one = alt.Chart()
     layers = [
-        ("episode", {"type": "area", "color": _HOT, "opacity": 0.12}, {"x": x, "y": top, "y2": bottom, "detail": {"field": "line"}}),
-        ("band", {"type": "area", "color": _MUTE, "opacity": 0.18}, {"x": x, "y": y, "y2": {"field": "high"}}),
-        ("line", {"type": "line", "strokeWidth": 1.8}, {"x": x, "y": y, "color": _color(lines), "tooltip": tooltip}),
-        ("threshold", dashes, {"y": y, "tooltip": [words]}),
-        ("threshold", {**label, "dx": 4, "dy": -7}, {"x": {"value": 0}, "y": y, "text": words}),
-        ("onset", dots, {"x": x, "tooltip": [words]}),
-        ("onset", {**label, "dx": 5, "dy": 8}, {"x": x, "y": top, "text": words}),
+        ("episode", one.mark_area(color=_HOT, opacity=0.12).encode(x=x, y=top, y2=bottom, detail="line:N")),
+        ("band", one.mark_area(color=_MUTE, opacity=0.18).encode(x=x, y=y, y2="high:Q")),
+        ("line", one.mark_line(strokeWidth=1.8).encode(x=x, y=y, color=_color(several), tooltip=tooltip)),
+        ("threshold", one.mark_rule(color=_HOT, strokeDash=[5, 4]).encode(y=y, tooltip="words:N")),
+        ("threshold", one.mark_text(align="left", dx=4, dy=-7, color=_MUTE, fontSize=12).encode(x=left, y=y, text="words:N")),
+        ("onset", one.mark_rule(color=_MUTE, strokeDash=[2, 3], strokeWidth=1.5).encode(x=x, tooltip="words:N")),
+        ("onset", one.mark_text(align="left", dx=5, dy=8, color=_MUTE, fontSize=12).encode(x=x, y=top, text="words:N")),
+        ("edge", one.mark_point(opacity=0, size=0, tooltip=None).encode(x=x, y=y)),
     ]
-    return {
-        "height": HEIGHT,
-        "layer": [
-            {"transform": [{"filter": f"datum.kind === '{kind}'"}], "mark": mark, "encoding": encoding}
-            for kind, mark, encoding in layers
-            if kind in kinds
-        ],
-        "config": {"locale": _locale(_.lang), "background": "transparent", "view": {"strokeOpacity": 0}},
-    }
+    shown = [layer.transform_filter(f"datum.kind === '{kind}'") for kind, layer in layers if kind in kinds]
+    whole: Any = alt.layer(*shown, height=HEIGHT).configure(locale=_locale(words.lang), background="transparent")
+    spec: Spec = whole.configure_view(strokeOpacity=0).to_dict()
+    return spec
 
 
-def _color(lines: Course) -> Spec:
-    if len(lines.names) < 2:
-        return {"value": _COLORS[0]}
-    legend = {"title": None, "orient": "bottom", "columns": 4, "labelLimit": 260, "symbolType": "stroke"}
-    scale = {"domain": list(lines.names), "range": _COLORS[: len(lines.names)]}
-    return {"field": "line", "type": "nominal", "scale": scale, "legend": legend}
+def _color(several: bool) -> Any:
+    if not several:
+        return alt.value(_COLORS[0])
+    legend = alt.Legend(title=None, orient="bottom", columns=4, labelLimit=260, symbolType="stroke")
+    return alt.Color("line:N", sort=None, scale=alt.Scale(range=_COLORS), legend=legend)
+
+
+def _edges(diagnosis: Diagnosis, unit: str, _: Reader) -> pd.DataFrame:
+    """What the axes reach at least: the whole window, zero, and the whole of what is a share of something."""
+    at = _wall([diagnosis.start, diagnosis.end], _)
+    return pd.DataFrame({"kind": "edge", "at": at, "value": [0.0, 1.0 if unit == "ratio" else 0.0]})
 
 
 def _chosen(piece: Evidence, course: Course) -> Course:

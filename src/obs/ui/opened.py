@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import streamlit as st
 
 from obs.text import Names
@@ -55,4 +57,4 @@ def _chart(piece: Evidence, verdict: Verdict, answer: Answer, _: Reader) -> None
         show(tag("div", _("Nothing to draw: there is no such figure in this window."), cls="nothing"))
         return
     frame, spec = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
-    st.vega_lite_chart(frame, spec, width="stretch", alt=_.tell(piece.says))
+    st.vega_lite_chart(frame, deepcopy(spec), width="stretch", alt=_.tell(piece.says))

@@ -49,8 +49,8 @@ def _said_plainly(page: Page, sentence: str) -> None:
     assert "Traceback" not in everything
     assert "Error:" not in everything
     assert states(page) == []
-    assert page.locator(".st-key-window button").first.is_visible()
-    assert page.get_by_role("link", name="Data").is_visible()
+    page.locator(".st-key-window button").first.wait_for()
+    page.get_by_role("link", name="Data").wait_for()
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -76,6 +76,7 @@ class Gateway:
             Request(float(t), self.course["prompt"][second] * float(a), max(2.0, self.course["output"][second] * float(b)))
             for t, (a, b) in zip(times, sizes, strict=True)
         ]
+        attempts += [Request(second + 0.5, prompt, output) for at, prompt, output in site.singles if at == second]
         while self.again and self.again[0][0] < second + 1:
             attempts.append(heappop(self.again)[2])
         up = [i for i in range(site.replicas) if self.state["up"][i]]

@@ -118,6 +118,15 @@ def level(times: Array, values: Array, grid: Array) -> Array:
     return np.where(fresh, values[np.maximum(last, 0)], np.nan)
 
 
+def peak(times: Array, values: Array, grid: Array, step: float, *, low: bool) -> Array:
+    """The largest sample (the smallest, where low is bad) within each step: what a coarse grid asks for."""
+    first, last = np.searchsorted(times, grid - step, "right"), np.searchsorted(times, grid, "right")
+    known = np.append(np.where(np.isnan(values), np.inf if low else -np.inf, values), np.inf if low else -np.inf)
+    edges = np.stack([first, last], axis=1).ravel()
+    found = (np.minimum if low else np.maximum).reduceat(known, edges)[::2]
+    return np.where((last > first) & np.isfinite(found), found, np.nan)
+
+
 def resets(times: Array, values: Array, grid: Array, window: float) -> Array:
     """Prometheus' resets(): how often the counter fell within the window."""
     known = np.isfinite(values)
@@ -148,7 +157,7 @@ def read(truth: Truth, how: Scraping | None = None, names: Iterable[str] = ()) -
         values = np.full((len(rows), grid.count), np.nan)
         for row, target in enumerate(targets):
             if signal.id == "counter_resets":
-                values[row] = resets(target.times, target.series["generation_tokens"], times, RESETS_SECONDS)
+                values[row] = resets(target.times, target.series["generation_tokens"], times, max(RESETS_SECONDS, step))
             elif signal.kind is Kind.MEAN and f"{signal.id}.sum" in target.series:
                 total = np.full_like(values, np.nan) if total is None else total
                 counted = np.full_like(values, np.nan) if counted is None else counted
@@ -158,15 +167,18 @@ def read(truth: Truth, how: Scraping | None = None, names: Iterable[str] = ()) -
                     values[row] = np.where(counted[row] > 0, total[row] / counted[row], np.nan)
             elif signal.id in target.series:
                 samples = target.series[signal.id]
-                values[row] = (
-                    rate(target.times, samples, times, window) if signal.kind is Kind.RATE else level(target.times, samples, times)
-                )
-        if signal.kind is Kind.GAUGE and step > 1.5 * how.every:
-            raise NotImplementedError("a coarse grid looks for levels inside the step: ask a real Prometheus")
+                if signal.kind is Kind.RATE:
+                    values[row] = rate(target.times, samples, times, window)
+                elif signal.kind is Kind.GAUGE and step > 1.5 * how.every:
+                    values[row] = peak(target.times, samples, times, step, low=signal.id == "up")
+                else:
+                    values[row] = level(target.times, samples, times)
         found = Reading(signal, Status.MEASURED, rows, values, total, counted, signal.id, f"{signal.id}{{}}", row_labels=({},) * at_gateway)
-        signals[signal.id] = absent(found) if signal.id in how.without else _with_status(found, grid, zero + how.start, how.every)
+        signals[signal.id] = (
+            absent(found) if signal.id in how.without else _with_status(found, grid, zero + how.start, max(how.every, step))
+        )
     people = tuple(Replica(name, "prod", "llama", "vllm") for name in names)
-    return Readings(grid, zero + how.start, zero + how.end, how.every, window, people, signals, resets_seconds=RESETS_SECONDS)
+    return Readings(grid, zero + how.start, zero + how.end, how.every, window, people, signals, resets_seconds=max(RESETS_SECONDS, step))
 
 
 def absent(reading: Reading) -> Reading:
@@ -180,11 +192,11 @@ def absent(reading: Reading) -> Reading:
     )  # fmt: skip
 
 
-def _with_status(reading: Reading, grid: Grid, start: float, every: float) -> Reading:
+def _with_status(reading: Reading, grid: Grid, start: float, fresh: float) -> Reading:
     seen = np.isfinite(reading.values if reading.count is None else np.fmax(reading.values, reading.count))
     if not seen.any():
         return absent(reading)
-    if not seen[:, grid.index(grid.end - max(2 * every, 60.0)) :].any():
+    if not seen[:, grid.index(grid.end - fresh) :].any():
         return replace(reading, status=Status.STALE, why=say("the series ended"))
     if reading.signal.kind is Kind.MEAN and not np.isfinite(reading.values[:, grid.index(start) :]).any():
         return replace(reading, status=Status.NO_TRAFFIC, why=say("nothing was observed"))

@@ -72,6 +72,7 @@ class Site:
     hung: Mapping[int, tuple[int, int]] = field(default_factory=dict)  # replica -> (from, to): no engine step
     deaths: tuple[Death, ...] = ()
     gpu_memory: Course = 0.90
+    singles: tuple[tuple[int, float, float], ...] = ()  # one request more: (second, prompt, output)
     only: Mapping[int, Mapping[str, Course]] = field(default_factory=dict)
 
     def course(self, name: str, replica: int | None = None) -> list[float]:

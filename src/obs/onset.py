@@ -15,7 +15,8 @@ NEAR_SECONDS = 60.0  # what belongs together is not seen at the same scrape: his
 BELONGS_SECONDS = 300.0  # a condition that began this long before the rest is a state of its own, not the onset
 RAMP_SECONDS = 240.0  # how far an onset is walked back down its ramp
 SMOOTH_SECONDS = 30.0  # one noisy scrape is no foot, and hides none
-FOOT = 0.15  # the part of the way from baseline to limit under which nothing has begun
+FOOT = 0.15  # the part of the way from baseline to limit under which nothing has begun,
+FOOT_OF_TYPICAL = 0.02  # or of the way to what it became, if that is more: noise under a steep rise is not its foot
 RETRYING_SECONDS = 1800.0  # retries may wait this long for enough time-outs to be sure
 DENSE = 3.0  # time-outs in two minutes: fewer come by chance before they come by trouble
 DENSE_FOOT = 0.25  # of the typical rate
@@ -31,15 +32,16 @@ def began(held: Held, row: int, first: int, step_seconds: float, reach_seconds: 
         if start < first - reach:
             return None
         smooth = max(1, round(SMOOTH_SECONDS / step_seconds))
-        return _foot(held.values[row], held.baseline[row, start], held.limits[row, start], start, int(RAMP_SECONDS / step_seconds), smooth)
+        usual, values = held.baseline[row, start], held.values[row]
+        during = values[start : end + 1]
+        typical = np.median(during[np.isfinite(during)]) if np.isfinite(during).any() else np.nan
+        foot = usual + max(FOOT * (held.limits[row, start] - usual), FOOT_OF_TYPICAL * (typical - usual))
+        return _foot(values, foot, start, int(RAMP_SECONDS / step_seconds), smooth)
     return None
 
 
-def _foot(values: Array, usual: float, limit: float, start: int, reach: int, smooth: int) -> int:
+def _foot(values: Array, foot: float, start: int, reach: int, smooth: int) -> int:
     """The first step of the ramp that led to `start`; `start` itself where no foot is found within reach."""
-    if not np.isfinite(usual) or not np.isfinite(limit):
-        return start
-    foot = usual + FOOT * (limit - usual)
     for step in range(start, max(0, start - reach), -1):
         before = values[max(0, step - smooth) : step]
         known = before[np.isfinite(before)]

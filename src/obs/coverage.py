@@ -81,12 +81,12 @@ def _why(facts: Facts, signal: str) -> Message | None:
     never = busy & ~seen[:, inside].any(axis=1)
     gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
     names = tuple(facts.readings.replicas[row].name for row in np.flatnonzero(never | gone))
-    return say("{title}: not measured on {replicas}", title=reading.signal.title, replicas=Names(names)) if names else None
+    return say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=Names(names)) if names else None
 
 
 def _absent(facts: Facts, signal: str) -> Message:
     reading = facts.reading(signal)
-    return say("{title}: {why}", title=reading.signal.title, why=reading.why or say("no figure in this window"))
+    return say("{title}: {why}", title=reading.signal.title, why=reading.why or say("no figure in this window."))
 
 
 def _unseen(facts: Facts, inside: Mask) -> Message | None:
@@ -95,15 +95,15 @@ def _unseen(facts: Facts, inside: Mask) -> Message | None:
     share = float(blind[:, inside].mean()) if blind.size and inside.any() else 1.0
     if share > BLIND_RATIO:
         return say(
-            "for {share} of the window nothing is known: the scrapes fail, or the engine makes no step", share=Quantity(share, "ratio")
+            "for {share} of the window nothing is known: the scrapes fail, or the engine makes no step.", share=Quantity(share, "ratio")
         )
-    return None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window")
+    return None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window.")
 
 
 def _unseen_at(facts: Facts, end: Mask) -> Message | None:
     blind = facts.down | facts.stalled
     if blind.size and float(blind[:, end].mean()) > 0.5:
-        return say("nothing is known at the end of the window: the scrapes fail, or the engine makes no step")
+        return say("nothing is known at the end of the window: the scrapes fail, or the engine makes no step.")
     return None
 
 

@@ -74,14 +74,14 @@ def _state(row: Row, first: str | None, suspected: Message | None, blind: Messag
     if blind:
         return State.UNKNOWN, blind
     if any(e.stance is Stance.CONTRADICTS and e.signal == ERRORS.id for e in row.evidence):
-        return State.CLEAR, say("latency rises with errors: they come first")
+        return State.CLEAR, say("latency rises with errors: they come first.")
     return State.CLEAR, None
 
 
 def _insufficient(readings: Readings, verdicts: Sequence[Verdict], judged: Sequence[Row], at_end: bool) -> Message | None:
     """Why the engine's own signals cannot tell; None where they can. A missing gateway or OOM counter alone is no reason."""
     if not readings.engine_seen:
-        return say("no metric of a known LLM engine was found")
+        return say("no metric of a known LLM engine was found.")
     for verdict, row in zip(verdicts, judged, strict=True):
         if verdict.row in JUDGED_BY_ENGINE and row.coverage.by_engine and (verdict.state_now if at_end else verdict.state) is State.UNKNOWN:
             return row.coverage.blind_now if at_end else row.coverage.blind

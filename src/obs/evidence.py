@@ -98,7 +98,7 @@ def sentence(title: Message, unit: str, value: float, baseline: float | None, th
 def missing(facts: Facts, condition: Condition) -> Evidence:
     """A condition whose figure is not there, and why."""
     reading = facts.reading(condition.signal)
-    why = reading.why or say("no figure in this window")
+    why = reading.why or say("no figure in this window.")
     says = say("{title}: {why}", title=condition.title, why=why)
     return Evidence(condition.id, condition.title, Stance.MISSING, condition.unit, says, metric=reading.metric, promql=reading.promql)
 

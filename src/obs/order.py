@@ -103,14 +103,15 @@ _FOLLOWS: Mapping[tuple[str, str], Message] = {
 def headline(incident: Incident | None, total: int, seconds: float, insufficient: Message | None) -> Message:
     """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too."""
     if incident is None:
-        return say("Not enough data to tell: {why}.", why=insufficient) if insufficient else say("No row of the table applies.")
+        return say("Not enough data to tell: {why}", why=insufficient) if insufficient else say("No row of the table applies.")
     dated = seconds > DAY_SECONDS
     parts = incident.of(incident.primary)
     where = {name for part in parts for name in part.episode.replicas}
     ends = [part.episode.end for part in parts]
     values: dict[str, Value] = {"row": ROWS[incident.primary], "start": Moment(min(part.start for part in parts), dated)}
+    counted = bool(where) and total > 1  # of a single replica the name is enough
     if None in ends:
-        if not where:
+        if not counted:
             return say("{row} since {start}.", **values)
         return say_n(
             "{row} since {start}, on {count} of {n} replica.",
@@ -120,7 +121,7 @@ def headline(incident: Incident | None, total: int, seconds: float, insufficient
             **values,
         )
     values["end"] = Moment(max(end for end in ends if end is not None), dated)
-    if not where:
+    if not counted:
         return say("{row}, {start} - {end}.", **values)
     return say_n(
         "{row}, {start} - {end}, on {count} of {n} replica.",

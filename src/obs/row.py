@@ -50,8 +50,8 @@ def rows(facts: Facts, oom: OutOfMemory) -> tuple[Row, ...]:
 
 def _oom_row(facts: Facts, oom: OutOfMemory, names: tuple[str, ...]) -> Row:
     found = oom_episodes(facts, oom, names)
-    deaths = say("a process died with full GPU memory and no other cause; no counter tells whether it was out of memory")
-    events = say("an out-of-memory event was counted, and nothing else shows what it did")
+    deaths = say("a process died with full GPU memory and no other cause; no counter tells whether it was out of memory.")
+    events = say("an out-of-memory event was counted, and nothing else shows what it did.")
     suspected = _first(facts, (oom.suspected, deaths), (oom.events, events))
     evidence = oom_evidence(facts, oom, found)
     change = changes(facts, "gpu_oom", weigh.span(facts, found), None, evidence)
@@ -98,9 +98,9 @@ def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | 
             cause |= held.mask & ~judged.shown & ~excused
     return _first(
         facts,
-        (alone, say("the symptom is seen, and nothing measured explains it")),
-        (untold, say("the symptom is seen, and whether there are errors is not known")),
-        (cause, say("what would cause it is seen, the symptom is not")),
+        (alone, say("the symptom is seen, and nothing measured explains it.")),
+        (untold, say("the symptom is seen, and whether there are errors is not known.")),
+        (cause, say("what would cause it is seen, the symptom is not.")),
     )
 
 

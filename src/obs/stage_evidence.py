@@ -29,7 +29,7 @@ def stage_evidence(facts: Facts, stages: Stages, mask: Mask, leading: str | None
         reading = facts.reading(_SIGNAL.get(id, id))
         means, usual = stages.means[number][where], stages.usual[number][where]
         if not np.isfinite(means).any():
-            says = say("{title}: {why}", title=title, why=reading.why or say("no figure in this window"))
+            says = say("{title}: {why}", title=title, why=reading.why or say("no figure in this window."))
             out.append(Evidence(id, title, Stance.MISSING, "seconds", says))
             continue
         value = float(np.nanmean(means))

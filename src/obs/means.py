@@ -118,4 +118,5 @@ class Means:
 
 def _keys(reading: Reading) -> list[tuple[str, str]]:
     labels = reading.row_labels or ({},) * len(reading.rows)
-    return [(label.get("namespace", ""), row) for label, row in zip(labels, reading.rows, strict=True)]
+    spaces = [label.get("namespace", "") for label in labels]
+    return [(space, row.removeprefix(f"{space}/")) for space, row in zip(spaces, reading.rows, strict=True)]  # as some signals name them

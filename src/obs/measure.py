@@ -93,7 +93,7 @@ def _gateway_rows(rows: Iterable[Row]) -> tuple[tuple[str, ...], tuple[Mapping[s
     """The rows of a gateway's signal: (names, labels, number by place)."""
     places: dict[tuple[str, str], dict[str, str]] = {}
     for r in rows:
-        places.setdefault(_place(r), {"namespace": r.namespace, "model": r.model})
+        places.setdefault(_place(r), {"namespace": r.namespace, "model": r.model, "system": r.ask.vocabulary.id})
     ordered = sorted(places)
     several = len({namespace for namespace, _ in ordered}) > 1
     names = tuple(f"{namespace}/{name}" if several and namespace else name for namespace, name in ordered)

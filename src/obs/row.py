@@ -14,6 +14,7 @@ from obs.judge import Judged, episodes, judge
 from obs.oom import OutOfMemory, oom_episodes
 from obs.oom_evidence import oom_evidence
 from obs.order import Applying
+from obs.retry_evidence import retry_evidence
 from obs.series import Mask, settle
 from obs.stage_evidence import stage_evidence
 from obs.text import Message, say
@@ -69,6 +70,8 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
         stage = judged.stages.leading(mask)[0] if mask.any() else None
         told = [e for e in evidence if e.signal != "network" and (e.signal != "gateway_ttft" or e.value is not None)]  # the stage says it
         evidence = (*told, *stage_evidence(facts, judged.stages, mask, stage))
+    if judged.symptom.every:
+        evidence = (*evidence, *retry_evidence(facts, steps, bool(found)))
     stage = stage if found else None
     applying = tuple(_applying(facts, judged, episode) for episode in found)
     return Row(

@@ -133,7 +133,7 @@ class Reading:
     metric: str | None = None  # the metric name(s) found, joined with " / " where old and new names share the window
     promql: str | None = None  # what was asked, scope filled in, ready to paste
     looked_for: tuple[str, ...] = ()  # candidates, in the order of preference
-    row_labels: tuple[Mapping[str, str], ...] = ()  # gateway rows: the labels behind each, for narrowing
+    row_labels: tuple[Mapping[str, str], ...] = ()  # gateway rows: namespace, model and system behind each
     why: Message | None = None  # where it is not measured: the reason, and which exporter or flag would give it
 
     @property

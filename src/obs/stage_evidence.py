@@ -9,7 +9,7 @@ from obs.facts import Facts
 from obs.series import Mask
 from obs.stages import Stages
 from obs.symptoms import STAGES
-from obs.text import say
+from obs.text import Quantity, say
 from obs.verdict import Evidence, Stance
 
 _OF = (
@@ -18,6 +18,7 @@ _OF = (
     ("prefill_time", say("Prefill, mean")),
     ("network_time", say("Network, mean")),
 )
+FINISHING_RATIO = 0.8  # of the requests that begin: fewer finish, and the stages lag
 _SIGNAL = {"ttft_remainder": "ttft", "network_time": "gateway_ttft"}
 
 
@@ -37,4 +38,31 @@ def stage_evidence(facts: Facts, stages: Stages, mask: Mask, leading: str | None
         stance = Stance.SUPPORTS if STAGES[number] == leading else Stance.NEUTRAL
         says = sentence(title, "seconds", value, before, None)
         out.append(Evidence(id, title, stance, "seconds", says, value, before, metric=reading.metric, promql=reading.promql))
-    return tuple(out)
+    return tuple(out) if (lag := _lag(facts, where)) is None else (*out, lag)
+
+
+def _lag(facts: Facts, where: Mask) -> Evidence | None:
+    """A warning where fewer requests finish than begin: queue and prefill are observed at the finish, so they tell of the past."""
+    begun, done = facts.reading("ttft").count, facts.values("requests_finished")
+    if begun is None or not np.isfinite(done).any():
+        return None
+    arrivals, completions = (
+        float(np.nansum(np.where(where, rates, 0.0))) / max(1, int(where.any(axis=0).sum())) for rates in (begun, done)
+    )
+    if completions >= FINISHING_RATIO * arrivals:
+        return None
+    says = say(
+        "{done} finish and {begun} begin: queue and prefill times are observed at the finish, so they lag behind.",
+        done=Quantity(completions, "per_second"), begun=Quantity(arrivals, "per_second"),
+    )  # fmt: skip
+    reading = facts.reading("requests_finished")
+    return Evidence(
+        "requests_finished",
+        reading.signal.title,
+        Stance.NEUTRAL,
+        "per_second",
+        says,
+        completions,
+        metric=reading.metric,
+        promql=reading.promql,
+    )

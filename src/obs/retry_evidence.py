@@ -1,0 +1,112 @@
+"""Row 4's arithmetic: attempts for each request, the budgets, layers that multiply, what is refused, and work that nobody waits for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs.evidence import make
+from obs.facts import Facts
+from obs.series import Array, Mask, divide, total_of, trailing
+from obs.text import say
+from obs.verdict import Evidence, Stance
+
+ABANDONED_LEAST = 5.0  # requests: fewer are on their way
+ABANDONED_RATIO = 0.3  # of what the engines hold
+CANCELLED_RATIO = 0.1  # of the time-outs: fewer aborts, and what timed out still runs
+
+
+def retry_evidence(facts: Facts, steps: Mask, applies: bool) -> tuple[Evidence, ...]:
+    """What the row's own conditions do not say. Figures are those of the worst minute of `steps`, shape [steps]."""
+    found = (
+        _attempts(facts, steps, applies),
+        _layers(facts, steps, applies),
+        _refused(facts, steps, applies),
+        *_nobody(facts, steps, applies),
+    )
+    return tuple(evidence for evidence in found if evidence is not None)
+
+
+def _worst(values: Array, steps: Mask) -> float | None:
+    inside = values[..., steps]
+    known = inside[np.isfinite(inside)]
+    return float(known.max()) if known.size else None
+
+
+def _stance(holds: bool, applies: bool) -> Stance:
+    return Stance.SUPPORTS if holds and applies else Stance.NEUTRAL if holds or applies else Stance.CONTRADICTS
+
+
+def _attempts(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
+    """Attempts for each original request, against the gateway's own budget."""
+    ratio = _worst(facts.retry_ratio, steps)
+    if ratio is None:
+        return None
+    budget = facts.limit("gateway_retry_budget")
+    title = say("Attempts per request (gateway budget)")
+    return make(
+        facts,
+        "gateway_attempts",
+        title,
+        "times",
+        _stance(ratio >= budget, applies),
+        value=1 + ratio,
+        threshold=1 + budget,
+        id="amplification",
+    )
+
+
+def _layers(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
+    """The product over the layers that retry: each multiplies what the one before it sends."""
+    labels = facts.reading("gateway_retries").row_labels
+    rows = {(label.get("namespace", ""), row): label.get("system", "") for label, (_, row) in zip(labels, facts.gateways, strict=False)}
+    systems = sorted(set(rows.values()) - {""})
+    if len(systems) < 2:
+        return None
+    layers = []
+    for system in systems:
+        mine = [i for i, key in enumerate(facts.gateways) if rows.get(key) == system]
+        layers.append(1 + (_worst(facts.retry_ratio[mine], steps) or 0.0))
+    product = float(np.prod(layers))
+    return make(
+        facts,
+        "gateway_retries",
+        say("Attempts per request over all layers"),
+        "times",
+        _stance(product >= 1.1, applies),
+        value=product,
+        id="layers",
+    )
+
+
+def _refused(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
+    """Retries that the budget or the circuit breaker refused: it bites."""
+    refused = _worst(total_of(facts.values("gateway_retry_overflow"))[None, :], steps)
+    if refused is None:
+        return None
+    title = facts.reading("gateway_retry_overflow").signal.title
+    return make(
+        facts, "gateway_retry_overflow", title, "per_second", Stance.NEUTRAL if applies or refused else Stance.CONTRADICTS, value=refused
+    )
+
+
+def _nobody(facts: Facts, steps: Mask, applies: bool) -> tuple[Evidence | None, Evidence | None]:
+    """What the engines hold beyond what the gateway still holds open, and aborts against time-outs."""
+    minutes = facts.minutes(2)
+    held, open_ = facts.work, total_of(facts.values("gateway_active"))[None, :]
+    lasting = trailing(np.where(np.isfinite(open_), held - open_, 0.0), minutes) / minutes
+    orphans = _worst(np.where(np.isfinite(open_), lasting, np.nan), steps)
+    work = _worst(held, steps) or 0.0
+    abandoned = None
+    if orphans is not None:
+        many = orphans >= max(ABANDONED_LEAST, ABANDONED_RATIO * work)
+        title = say("Requests in the engines that no gateway holds open")
+        abandoned = make(facts, "gateway_active", title, "count", _stance(many, applies), value=max(0.0, orphans), id="abandoned_requests")
+    late, aborts = (trailing(total_of(facts.values(s))[None, :], minutes) for s in ("gateway_timeouts", "engine_aborts"))
+    share = _worst(np.where(late * facts.grid.step >= 2, divide(aborts, late), np.nan), steps)
+    cancelled = None
+    if share is not None and facts.has("engine_aborts"):
+        title = say("Engine aborts for each time-out")
+        cancelled = make(
+            facts, "engine_aborts", title, "ratio", _stance(share < CANCELLED_RATIO, applies), value=share, threshold=CANCELLED_RATIO
+        )
+    return abandoned, cancelled

@@ -87,6 +87,8 @@ def quantity_text(quantity: Quantity, lang: str = "en") -> str:
         return _duration(value, lang)
     if unit == "bytes":
         return _bytes(value, lang)
+    if unit in ("decimal_bytes", "binary_bytes"):
+        return _scaled_bytes(value, 1000 if unit == "decimal_bytes" else 1024, lang)
     if unit == "per_second":
         return f"{_figure(value, lang)} /s"
     if unit == "tokens_per_second":
@@ -124,6 +126,16 @@ def _bytes(value: float, lang: str) -> str:
         if abs(value) >= size:
             return f"{_decimal(value / size, lang, 0 if abs(value) >= 100 * size else 1)} {unit}"
     return f"{_decimal(value, lang, 0)} B"
+
+
+def _scaled_bytes(value: float, step: int, lang: str) -> str:
+    """Three digits that mean something, in units of 1000 or of 1024: what is computed of memory is said in both."""
+    units = ("B", "kB", "MB", "GB", "TB") if step == 1000 else ("B", "KiB", "MiB", "GiB", "TiB")
+    power = 0
+    while abs(value) >= 999.5 * step**power and power < len(units) - 1:
+        power += 1
+    size = value / step**power
+    return f"{_decimal(size, lang, 0 if power == 0 or abs(size) >= 99.95 else 1 if abs(size) >= 9.995 else 2)} {units[power]}"
 
 
 def _figure(value: float, lang: str) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Quantity:
     """A figure with its unit: one of `ratio` (0-1, shown as percent), `times` (a factor), `seconds`, `per_second`,
-    `tokens`, `tokens_per_second`, `bytes`, `count`, `state`. NaN is shown as a dash, never as 0."""
+    `tokens`, `tokens_per_second`, `bytes`, `decimal_bytes` and `binary_bytes` (bytes to three digits: GB, GiB), `count`, `state`.
+    NaN is shown as a dash, never as 0."""
 
     value: float
     unit: str

@@ -50,7 +50,7 @@ class Courses:
 
     def __init__(self, readings: Readings, thresholds: Mapping[str, Threshold]) -> None:
         self.readings = readings
-        self._facts = Facts(readings, dict(thresholds))
+        self.facts = Facts(readings, dict(thresholds))
         self._made: dict[str, Course | None] = {}
 
     def course(self, piece: Evidence) -> Course | None:
@@ -68,9 +68,9 @@ class Courses:
 
     def _values(self, piece: Evidence) -> Array | None:
         if condition := _BY_ID.get(piece.signal):
-            return condition.figure(self._facts)
+            return condition.figure(self.facts)
         if piece.signal in _DERIVED:
-            return _DERIVED[piece.signal](self._facts)
+            return _DERIVED[piece.signal](self.facts)
         return self._reading(piece.signal)
 
     def _reading(self, signal: str) -> Array | None:
@@ -79,4 +79,4 @@ class Courses:
             return None
         if reading.signal.kind is Kind.COUNT:  # only the increments of a lifetime counter mean something
             return np.maximum(np.diff(reading.values, axis=1, prepend=np.nan), 0.0)
-        return self._facts.mean(signal) if reading.signal.kind is Kind.MEAN else self._facts.values(signal)
+        return self.facts.mean(signal) if reading.signal.kind is Kind.MEAN else self.facts.values(signal)

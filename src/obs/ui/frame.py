@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 from streamlit.navigation.page import Page
 
+from obs import links
 from obs.errors import CallError
 from obs.links import View
 from obs.signals import Readings
@@ -23,11 +24,30 @@ _LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
 
 def pages(root: Path) -> list[Page]:
-    """The pages that there are, in the order of the navigation."""
+    """The pages that there are, in the order of the links: a page's file has the name of its address."""
+    scripts = [(name, root / f"pages/{name or 'diagnosis'}.py") for name in links.PAGES]
     return [
-        st.Page(root / "pages/diagnosis.py", title="obs", default=True),
-        st.Page(root / "pages/data.py", title="obs", url_path="data"),
+        st.Page(script, title="obs", url_path=name) if name else st.Page(script, title="obs", default=True)
+        for name, script in scripts
+        if script.exists()
     ]
+
+
+def titles(_: Reader) -> dict[str, str]:
+    """What the navigation calls each page."""
+    return {
+        "": _("Diagnosis"),
+        "kv": _("KV cache"),
+        "queue": _("Queue"),
+        "first-token": _("First token"),
+        "retries": _("Retries"),
+        "memory": _("GPU memory"),
+        "replicas": _("Replicas"),
+        "data": _("Data"),
+        "timeline": _("Timeline"),
+        "compare": _("Compare"),
+        "incidents": _("Incidents"),
+    }
 
 
 def browser_zone() -> str:
@@ -40,13 +60,13 @@ def browser_zone() -> str:
 
 def top(view: View, page: Page, _: Reader) -> None:
     """The product's name and a link to each page, which keeps the view."""
-    titles = {"": _("Diagnosis"), "data": _("Data")}
+    names = titles(_)
     with st.container(key="top", horizontal=True, vertical_alignment="center", gap="medium"):
         show(tag("span", "obs", cls="brand"))
         for each in pages(Path(__file__).resolve().parents[3]):
             here = "-here" if each.url_path == page.url_path else ""
             with st.container(key=f"nav-{each.url_path or 'diagnosis'}{here}", width="content"):
-                st.page_link(each, label=titles[each.url_path], query_params=address.query(replace(view, row=None)))
+                st.page_link(each, label=names[each.url_path], query_params=address.query(replace(view, row=None)))
 
 
 def age(screen: Screen, now: float) -> None:

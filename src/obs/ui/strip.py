@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from obs.titles import ROWS
+from obs import links
+from obs.links import View
+from obs.text import Message
+from obs.titles import PRIMARIES, ROWS, STATES
 from obs.ui.icons import icon, kind
 from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader
@@ -20,6 +25,21 @@ def strip(diagnosis: Diagnosis, _: Reader) -> Html:
     return tag("div", lanes, _axis(diagnosis, _), cls="strip", role="img", aria_label=_spoken(diagnosis, _))
 
 
+def thin(diagnosis: Diagnosis, view: View, _: Reader) -> Html:
+    """The four lanes as one thin band, for the pages beside the diagnosis: the name of a row on hover, the answer as a link to it."""
+    lanes = []
+    for verdict in diagnosis.verdicts:
+        look = kind(verdict) + (" primary" if diagnosis.primary == verdict.row else "")
+        blocks = [_block(episode, look, diagnosis, _, ROWS[verdict.row]) for episode in verdict.episodes]
+        words = f"{_.tell(ROWS[verdict.row])}: {_.tell(STATES[verdict.state])}"
+        lanes.append(tag("span", blocks, cls="lane unjudged" if verdict.state is State.UNKNOWN else "lane", title=words))
+    primary = next((verdict for verdict in diagnosis.verdicts if verdict.row == diagnosis.primary), None)
+    look = kind(primary) if primary else "clear" if diagnosis.primary == "none" else "unknown"
+    href = links.url("", replace(view, page="", row=primary.row if primary else None))
+    link = tag("a", icon(look), tag("span", _.tell(PRIMARIES[diagnosis.primary])), href=href, target="_self", cls=f"where {look}")
+    return tag("div", link, tag("div", lanes, cls="lanes", role="img", aria_label=_spoken(diagnosis, _)), cls="thin")
+
+
 def _lane(verdict: Verdict, diagnosis: Diagnosis, _: Reader) -> Html:
     look = kind(verdict)
     primary = " primary" if diagnosis.primary == verdict.row else ""
@@ -33,16 +53,16 @@ def _lane(verdict: Verdict, diagnosis: Diagnosis, _: Reader) -> Html:
     )
 
 
-def _block(episode: Episode, look: str, diagnosis: Diagnosis, _: Reader) -> Html:
+def _block(episode: Episode, look: str, diagnosis: Diagnosis, _: Reader, row: Message | None = None) -> Html:
     left = _across(episode.start, diagnosis)
     right = _across(episode.end if episode.end is not None else diagnosis.end, diagnosis)
     label = _.length((episode.end if episode.end is not None else diagnosis.end) - episode.start)
     return tag(
         "span",
-        tag("span", label) if right - left > 6 else None,
+        tag("span", label) if right - left > 6 and row is None else None,
         cls=f"block {look}",
         style=f"left:{left:.2f}%;width:{max(right - left, 0.35):.2f}%",
-        title=_.span(episode.start, episode.end),
+        title=(f"{_.tell(row)}: " if row else "") + _.span(episode.start, episode.end),
     )
 
 

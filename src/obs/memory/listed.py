@@ -59,12 +59,12 @@ def gpus() -> dict[str, Gpu]:
 def model(name: str) -> ModelShape:
     """A listed model. Raises `CallError` where there is none of that id."""
     if name not in models():
-        raise CallError(say("There is no model {name} in the list. Choose one of it, or paste the config.json.", name=Names((name,))))
+        raise CallError(say("There is no model {name} in the list. Choose one that is, or paste the config.json.", name=Names((name,))))
     return models()[name]
 
 
 def gpu(name: str) -> Gpu:
     """A listed GPU. Raises `CallError` where there is none of that id."""
     if name not in gpus():
-        raise CallError(say("There is no GPU {name} in the list. Choose one of it, or give its memory in GiB.", name=Names((name,))))
+        raise CallError(say("There is no GPU {name} in the list. Choose one that is, or give its memory in GiB.", name=Names((name,))))
     return gpus()[name]

@@ -12,7 +12,7 @@ from obs.memory.kv import KvCache
 from obs.memory.listed import Gpu
 from obs.memory.shape import ModelShape
 from obs.memory.split import Parallel, check_heads
-from obs.text import Names, Quantity, say
+from obs.text import Message, Names, Quantity, say
 
 _LARGEST_GPU_GIB = 10_000.0
 _MOST_TOKENS = 10_000_000
@@ -79,7 +79,7 @@ class Setup:
             )
         check_heads(self.shape, self.parallel.tensor)
         _limit("gpu_memory_utilization", self.gpu_memory_utilization, 0.01, 1.0)
-        _limit("GPU memory, GiB", self.gpu.gib, 0.1, _LARGEST_GPU_GIB)
+        _limit(say("GPU memory in GiB"), self.gpu.gib, 0.1, _LARGEST_GPU_GIB)
         _limit("max_num_batched_tokens", self.max_num_batched_tokens, 1, _MOST_TOKENS)
         _limit("max_num_seqs", self.max_num_seqs, 1, _MOST_SEQUENCES)
         _limit("max_model_len", self.max_model_len, 0, _MOST_TOKENS * 10)
@@ -104,12 +104,12 @@ class Setup:
         return tuple(Length(length.label, min(self.longest, max(1, math.ceil(length.tokens)))) for length in given)
 
 
-def _limit(name: str, value: float, least: float, most: float) -> None:
+def _limit(name: str | Message, value: float, least: float, most: float) -> None:
     if not least <= value <= most:  # also where it is NaN
         raise CallError(
             say(
                 "{name} is {value}, and must lie between {least} and {most}.",
-                name=Names((name,)),
+                name=Names((name,)) if isinstance(name, str) else name,
                 value=Quantity(value, "count"),
                 least=Quantity(least, "count"),
                 most=Quantity(most, "count"),

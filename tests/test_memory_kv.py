@@ -65,6 +65,19 @@ def test_four_bits_carry_their_scales_and_leave_the_ends_in_sixteen():
     assert model_weights(model("llama-3.1-70b"), WEIGHTS["int4"]).value == pytest.approx(by_hand, rel=1e-4)
 
 
+def test_the_ends_lie_on_the_outer_stages_and_kv_projections_are_copied_with_their_heads():
+    """Llama 3.1 70B by hand: a layer, embedding and head in values, 16 ranks for 8 KV heads."""
+    shape, bf16 = replace(model("llama-3.1-70b"), parameters=0.0), WEIGHTS["bf16"]
+    hidden, end = 8_192, 128_256 * 8_192
+    split, keys, norms = 2 * hidden * hidden + 3 * hidden * 28_672, 2 * hidden * 1_024, 2 * hidden
+    first, middle, last = weights_by_stage(replace(shape, tied_embeddings=False, layers=shape.layers[:3]), bf16, Parallel(16, 3))
+    assert middle == pytest.approx(2 * (split / 16 + keys / 8 + norms))
+    assert first == last == pytest.approx(middle + 2 * end / 16)
+    tied = weights_by_stage(replace(shape, tied_embeddings=True, layers=shape.layers[:3]), bf16, Parallel(16, 3))
+    assert tied == pytest.approx((first, middle, last))  # the last stage needs the embedding as its head
+    assert model_weights(replace(shape, tied_embeddings=True), bf16).value == pytest.approx(2 * (80 * (split + keys + norms) + end))
+
+
 def test_a_window_bounds_a_layer_and_only_that():
     """Gemma 3 27B: 10 layers keep everything, 52 keep 1,024 tokens and a block beside."""
     shape = model("gemma-3-27b")

@@ -108,7 +108,9 @@ def test_whatever_stands_in_the_fields_it_is_a_shape_or_a_sentence(change):
 
 def test_a_listed_model_counts_to_its_publishers_total():
     off = {name: count(shape).total / shape.parameters - 1 for name, shape in models().items()}
-    assert {name: round(share, 4) for name, share in off.items() if abs(share) > 0.01} == {}
+    assert {name: round(share, 4) for name, share in off.items() if abs(share) > 0.004} == {"qwen2.5-32b": 0.0081}  # its card rounds down
+    assert abs(off["deepseek-v3"]) < 0.0005
+    assert abs(off["gpt-oss-120b"]) < 0.0005
 
 
 def test_the_list_has_what_people_serve_and_every_entry_says_where_it_stands():
@@ -136,6 +138,13 @@ def test_the_list_has_what_people_serve_and_every_entry_says_where_it_stands():
 def test_a_listed_models_layers(name, bounded, window, kv_heads, head_size):
     shape = model(name)
     assert (shape.bounded_layers, shape.window, shape.kv_heads, shape.head_size) == (bounded, window, kv_heads, head_size)
+
+
+@pytest.mark.parametrize(
+    ("given", "bounded"), [({"model_type": "qwen2"}, 0), ({"model_type": "qwen2", "use_sliding_window": True}, 4), ({}, 4)]
+)
+def test_a_window_counts_where_it_is_not_turned_off(given, bounded):
+    assert from_config({**SMALL, "sliding_window": 100, **given}).bounded_layers == bounded
 
 
 def test_the_output_head_is_the_embedding_where_the_class_says_so():

@@ -109,7 +109,9 @@ def test_every_figure_says_how_sure_it_is_and_how_it_came_about():
     }
     for lang in ("en", "es"):
         assert [name for name, figure in found.items() if not render(figure.how, lang) or not render(figure.says, lang)] == []
-    assert plan(replace(SEVENTY, gpu=measured_gpu(80 * GIB))).budget.origin is Origin.MEASURED
+    measured = plan(replace(SEVENTY, gpu=measured_gpu(80 * GIB)))
+    assert (measured.budget.origin, measured.pool.origin) == (Origin.MEASURED, Origin.ASSUMED)
+    assert "70.6 billion parameters (published)" in render(made.weights.how)
 
 
 def test_a_size_is_written_in_both_units():

@@ -79,7 +79,7 @@ def panel(
             zoomed(screen.view, st.session_state.get(name), _)
 
         st.vega_lite_chart(frame, spec, width="stretch", key=name, on_select=zoom, selection_mode="brush", alt=title)
-        take.draw(screen, key, title, plot, readings)
+        take.draw(screen, key, lambda: take.written(plot), readings)
 
 
 def threshold(screen: Screen, id_: str) -> Rule:

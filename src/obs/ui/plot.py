@@ -80,20 +80,19 @@ def plotted(plot: Plot, _: Reader) -> tuple[pd.DataFrame, Spec]:
     frame = frame.reindex(columns=["kind", "id", "at", "value", "high", "words"]).dropna(axis=1, how="all")
     frame = frame.astype({name: "category" for name in ("kind", "id", "words") if name in frame})
     kinds = frozenset(str(kind) for kind in frame["kind"].unique())
-    long = plot.end - plot.start > 2 * 86400
-    spec = deepcopy(specification(kinds, plot.form, plot.unit, len(plot.names), long, _.lang, plot.height, plot.zoom))
+    spec = deepcopy(specification(kinds, plot.form, plot.unit, len(plot.names), _form(plot), _.lang, plot.height, plot.zoom))
     return frame, _named(spec, plot, _)
 
 
 @lru_cache(maxsize=256)
-def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, long: bool, lang: str, height: int, zoom: bool) -> Spec:
+def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time_format: str, lang: str, height: int, zoom: bool) -> Spec:
     """The layers, from back to front. No name, figure or time is in it, so it is written once and serves every refresh.
 
     Only layers that the frame has rows of: Vega warns about an empty one.
     """
-    axis = alt.Axis(title=None, format="%d.%m. %H:%M" if long else "%H:%M", tickCount=7, grid=False, labelOverlap=True, labelFlush=20)
+    axis = alt.Axis(title=None, format=time_format, tickCount=7, grid=False, labelOverlap=True, labelFlush=20)
     x = alt.X("at:T", scale=alt.Scale(type="utc"), axis=axis)
-    scale = alt.Axis(title=None, tickCount=4, labelExpr=_tick(unit), minExtent=AXIS, maxExtent=AXIS)
+    scale = alt.Axis(title=None, tickCount=4, labelExpr=tick(unit), minExtent=AXIS, maxExtent=AXIS)
     stack: Any = "zero" if form == "stack" else None
     y = alt.Y("value:Q", scale=alt.Scale(zero=True), stack=stack, axis=scale)
     flat = alt.Y("value:Q", scale=alt.Scale(zero=True))
@@ -130,13 +129,19 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, long
         edge = edge.add_params(alt.selection_interval(name="brush", encodings=["x"], on=drag, translate=False, zoom=False))
     drawn.append(edge)
     if lines and "line" in kinds:
-        clock = "utcFormat(datum.at, '%d.%m. %H:%M:%S')" if long else "utcFormat(datum.at, '%H:%M:%S')"
+        clock = "utcFormat(datum.at, '%d.%m. %H:%M:%S')" if "%d" in time_format else "utcFormat(datum.at, '%H:%M:%S')"
         base = pointed.transform_filter("datum.kind === 'line'").transform_pivot("id", value="value", groupby=["at"], op="max")
-        calculated = {"clock": clock, **{f"w{id_}": _words(f"datum.{id_}", unit) for id_ in ids}}
+        calculated = {"clock": clock, **{f"w{id_}": words(f"datum.{id_}", unit) for id_ in ids}}
         drawn.append(base.transform_calculate(**calculated).add_params(at_pointer))
-    whole: Any = alt.layer(*drawn, height=height).configure(locale=_locale(lang), background="transparent")
+    whole: Any = alt.layer(*drawn, height=height).configure(locale=locale(lang), background="transparent")
     spec: Spec = whole.configure_view(strokeOpacity=0).to_dict()
     return spec
+
+
+def _form(plot: Plot) -> str:
+    """As much of a time as tells the axis' marks apart."""
+    seconds = plot.end - plot.start
+    return "%d.%m. %H:%M" if seconds > 2 * 86400 else "%H:%M" if seconds > 7 * 60 else "%H:%M:%S"
 
 
 def _named(spec: Spec, plot: Plot, _: Reader) -> Spec:
@@ -212,7 +217,7 @@ def _marks(plot: Plot, _: Reader) -> pd.DataFrame:
 _PER = {"per_second": " /s", "tokens_per_second": " /s", "seconds": " s", "times": " x"}
 
 
-def _tick(unit: str) -> str:
+def tick(unit: str) -> str:
     """The axis' labels, with their unit."""
     if unit == "ratio":
         return "format(datum.value * 100, ',.3~r') + ' %'"
@@ -225,12 +230,12 @@ def _tick(unit: str) -> str:
     return f"format(datum.value, ',.4~r') + '{_PER.get(unit, '')}'"
 
 
-def _words(value: str, unit: str) -> str:
+def words(value: str, unit: str) -> str:
     """A figure of the tooltip; a dash where there is none."""
-    return f"isValid({value}) ? {_tick(unit).replace('datum.value', value)} : '–'"
+    return f"isValid({value}) ? {tick(unit).replace('datum.value', value)} : '–'"
 
 
-def _locale(lang: str) -> Mapping[str, Any]:
+def locale(lang: str) -> Mapping[str, Any]:
     """Decimal comma and grouping point where the language has them."""
     signs = {"es": (",", "."), "en": (".", ",")}[lang]
     return {"number": {"decimal": signs[0], "thousands": signs[1], "grouping": [3], "currency": ["", ""]}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from io import StringIO
 from urllib.parse import quote
@@ -13,6 +13,7 @@ import streamlit as st
 
 from obs.errors import ObsError
 from obs.links import View
+from obs.series import Array
 from obs.signals import Reading
 from obs.ui import answer as answers
 from obs.ui.markup import Html, show, tag
@@ -24,9 +25,10 @@ _GRAPHS = ("prometheus", "thanos")  # flavours with Prometheus' own page at /gra
 _SEVERAL = 2  # metrics named under a chart; all of them stand in the popover
 
 
-def draw(screen: Screen, key: str, title: str, plot: Plot, readings: Sequence[Reading]) -> None:
-    """The row. PromQL, link and CSV are made only while the popover is open."""
+def draw(screen: Screen, key: str, made: Callable[[], str], readings: Sequence[Reading]) -> None:
+    """The row. PromQL, link and CSV (`made`) are made only while the popover is open."""
     _ = screen.reader
+    start = screen.answer.readings.start if screen.answer else 0.0
     asked = [reading for reading in readings if reading.promql]
     with st.container(key=f"take-{key}", horizontal=True, vertical_alignment="center", gap="small"):
         named = list(dict.fromkeys(reading.metric for reading in asked if reading.metric))
@@ -42,8 +44,8 @@ def draw(screen: Screen, key: str, title: str, plot: Plot, readings: Sequence[Re
                     st.caption(_("Derived by obs from several metrics."))
                 st.download_button(
                     _("The figures drawn, as CSV"),
-                    written(plot),
-                    file_name=f"{key}-{rfc3339(plot.start)}.csv".replace(":", ""),
+                    made(),
+                    file_name=f"{key}-{rfc3339(start)}.csv".replace(":", ""),
                     mime="text/csv",
                     key=f"csv-{key}",
                     on_click="ignore",
@@ -78,14 +80,19 @@ def graph_link(address: str, promql: str, start: float, end: float) -> str:
 
 def written(plot: Plot) -> str:
     """The figures as CSV: one line a moment, times in UTC, an empty field where there is no figure."""
-    out = StringIO()
-    table = csv.writer(out, lineterminator="\n")
     names = [_safe(name) or "value" for name in plot.names]
     band = [] if plot.low is None or plot.high is None else [plot.low, plot.high]
-    table.writerow(["time", *(f"{name} [{plot.unit}]" for name in names), *(["others lowest", "others highest"] if band else [])])
-    for number, at in enumerate(plot.times.tolist()):
-        row = [*plot.values[:, number], *(edge[number] for edge in band)]
-        table.writerow([rfc3339(at), *(f"{value:.6g}" if np.isfinite(value) else "" for value in row)])
+    head = [f"{name} [{plot.unit}]" for name in names] + (["others lowest", "others highest"] if band else [])
+    return table(head, plot.times, [*plot.values, *band])
+
+
+def table(head: Sequence[str], times: Array, columns: Sequence[Array]) -> str:
+    """Columns over time as CSV."""
+    out = StringIO()
+    lines = csv.writer(out, lineterminator="\n")
+    lines.writerow(["time", *head])
+    for at, *figures in zip(times.tolist(), *columns, strict=True):
+        lines.writerow([rfc3339(at), *(f"{figure:.6g}" if np.isfinite(figure) else "" for figure in figures)])
     return out.getvalue()
 
 

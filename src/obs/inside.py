@@ -1,0 +1,53 @@
+"""A window's part of the grid, and what was usual before a trouble in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs.means import Means
+from obs.series import Array, Mask, anywhere, runs
+from obs.verdict import Episode
+
+LEAST_STEPS = 3  # of a stretch before, for it to say what was usual
+
+
+def inside(facts: Means) -> Mask:
+    """The steps of the judged window."""
+    times = facts.grid.times
+    return np.asarray((times >= facts.readings.start) & (times <= facts.readings.end), dtype=np.bool_)
+
+
+def usual(facts: Means, values: Array, onset: float | None) -> float | None:
+    """The median of a single line before the trouble: in the stretch before the window, else in the window up to `onset` (Unix seconds)
+    or its first quarter. None where too little is known."""
+    times = facts.grid.times
+    before = onset if onset is not None else facts.readings.start + (facts.readings.end - facts.readings.start) / 4
+    for mask in (times < min(facts.readings.start, before), times < before):
+        seen = values[mask]
+        seen = seen[np.isfinite(seen)]
+        if len(seen) >= LEAST_STEPS:
+            return float(np.median(seen))
+    return None
+
+
+def peak(values: Array, steps: Mask) -> float | None:
+    """The highest value in these steps, of any row; None where none is known."""
+    seen = values[..., steps]
+    return float(np.nanmax(seen)) if np.isfinite(seen).any() else None
+
+
+def counted(rates: Array, steps: Mask, step_seconds: float) -> float | None:
+    """How many were counted in these steps over all rows, from rates per second; None where none is known."""
+    seen = rates[..., steps]
+    return float(np.nansum(seen) * step_seconds) if np.isfinite(seen).any() else None
+
+
+def episodes(facts: Means, mask: Mask) -> tuple[Episode, ...]:
+    """The stretches of the window in which the mask holds on any replica, each with its replicas. Open where it holds at the end."""
+    held = mask & inside(facts)
+    found = []
+    for first, last in runs(anywhere(held)):
+        names = tuple(r.name for r, row in zip(facts.readings.replicas, held, strict=True) if row[first : last + 1].any())
+        lasts = facts.grid.times[last] + facts.grid.step > facts.readings.end
+        found.append(Episode(float(facts.grid.times[first]), None if lasts else float(facts.grid.times[last]), names))
+    return tuple(found)

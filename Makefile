@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types needs catalogues readme constraints clean
+.PHONY: help run test lint types needs catalogues readme docs constraints clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ catalogues: .venv/dev.stamp ## finds every sentence, updates the catalogues, say
 
 readme: .venv/dev.stamp ## writes the settings and the output of the command line into the README
 	$(BIN)/python tools/readme.py
+
+docs: .venv/dev.stamp ## writes the tables of docs/diagnosis.md from the rules
+	$(BIN)/python tools/diagnosis_doc.py
 
 constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
 	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new

@@ -1,7 +1,9 @@
 """A confidence means something: nothing known has none, and over all labelled cases right verdicts score higher than wrong ones."""
 
+import re
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -118,3 +120,10 @@ def test_right_verdicts_score_higher_than_suspicions():
 
 def test_a_row_that_is_called_clear_while_its_trouble_begins_is_less_sure_than_one_that_is_clear():
     assert _mean(State.CLEAR, True) > _mean(State.CLEAR, False) + 0.05
+
+
+def test_the_figures_in_the_docs_are_the_measured_ones():
+    text = (Path(__file__).parent.parent / "docs" / "diagnosis.md").read_text("utf-8").split("<!-- confidence:")[1].split("<!-- end -->")[0]
+    shown = [float(figure) for figure in re.findall(r"\| (0\.\d+) \|", text)]
+    measured = [_mean(right=True), _mean(right=False), _mean(State.APPLIES, True), _mean(State.CLEAR, True), _mean(State.SUSPECTED)]
+    assert shown == pytest.approx(measured, abs=0.03)

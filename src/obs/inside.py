@@ -8,6 +8,7 @@ from obs.means import Means
 from obs.series import Array, Mask, anywhere, runs
 from obs.verdict import Episode
 
+LEAST_SECONDS = 30.0  # of a window that an episode must reach into
 LEAST_STEPS = 3  # of a stretch before, for it to say what was usual
 
 
@@ -43,11 +44,16 @@ def counted(rates: Array, steps: Mask, step_seconds: float) -> float | None:
 
 
 def episodes(facts: Means, mask: Mask) -> tuple[Episode, ...]:
-    """The stretches of the window in which the mask holds on any replica, each with its replicas. Open where it holds at the end."""
-    held = mask & inside(facts)
+    """The stretches in which the mask holds on any replica and that reach into the window, each with its replicas there. `start` may lie
+    before the window; the end is open where it holds at the window's end. What only touches the window's edge is left out."""
+    window, times, readings = inside(facts), facts.grid.times, facts.readings
+    least = min(LEAST_SECONDS, (readings.end - readings.start) / 4)
     found = []
-    for first, last in runs(anywhere(held)):
-        names = tuple(r.name for r, row in zip(facts.readings.replicas, held, strict=True) if row[first : last + 1].any())
-        lasts = facts.grid.times[last] + facts.grid.step > facts.readings.end
-        found.append(Episode(float(facts.grid.times[first]), None if lasts else float(facts.grid.times[last]), names))
+    for first, last in runs(anywhere(mask)):
+        until = float(times[last]) + facts.grid.step
+        if min(until, readings.end) - max(float(times[first]), readings.start) < least:
+            continue
+        held = anywhere((mask & window)[:, first : last + 1].T)
+        names = tuple(replica.name for replica, there in zip(readings.replicas, held, strict=True) if there)
+        found.append(Episode(float(times[first]), None if until > readings.end else float(times[last]), names))
     return tuple(found)

@@ -29,12 +29,14 @@ def draw(screen: Screen) -> None:
         return
     facts = answer.courses.facts
     page.says(kv.answer(facts), screen)
-    left, right = st.columns(2, gap="small")
-    with left:
+    first, second = st.columns(2, gap="small"), st.columns(2, gap="small")
+    with first[0]:
         _replicas(screen, facts, "kv_use", _("KV cache use, by replica"), "ratio", limit="kv_use")
-        _waiting(screen, facts)
-    with right:
+    with first[1]:
         _replicas(screen, facts, "preemptions", _("Preemptions per second, by replica"), "per_second", limit="preemptions")
+    with second[0]:
+        _waiting(screen, facts)
+    with second[1]:
         _replicas(screen, facts, "requests_running", _("Running requests, by replica"), "count")
     panel(
         screen, "kv-per-request", _("Preemptions per completed request, by replica"), Course(_names(facts), kv.per_request(facts)), "count",

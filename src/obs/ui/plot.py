@@ -102,7 +102,7 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
     one: Any = alt.Chart()
     mark = {
         "line": one.mark_line(strokeWidth=1.8, strokeJoin="round").encode(x=x, y=y, color=color, strokeDash=dash),
-        "stack": one.mark_area(opacity=0.85, interpolate="step-after").encode(x=x, y=y, color=color),
+        "stack": one.mark_area(opacity=0.85, interpolate="step-after").encode(x=x, y=y, color=color, order=alt.Order("id:N")),
         "bar": one.mark_rule(strokeWidth=3).encode(x=x, y=y, y2=alt.datum(0), color=color),
     }[form]
     top, bottom, left = alt.value(0), alt.value("height"), alt.value(0)
@@ -141,7 +141,7 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
 def _form(plot: Plot) -> str:
     """As much of a time as tells the axis' marks apart."""
     seconds = plot.end - plot.start
-    return "%d.%m. %H:%M" if seconds > 2 * 86400 else "%H:%M" if seconds > 7 * 60 else "%H:%M:%S"
+    return "%d.%m. %H:%M" if seconds > 2 * 86400 else "%H:%M" if seconds > 4 * 60 else "%H:%M:%S"
 
 
 def _named(spec: Spec, plot: Plot, _: Reader) -> Spec:

@@ -76,7 +76,7 @@ def _room(room: kv_room.Room, _: Reader) -> Html:
     """What the capacity allows, as a table."""
     answer = Quantity(room.answer if room.answer is not None else float("nan"), "tokens")
     heads = (
-        _("At the length of"), _("Prompt"), _("Fit at once, prompts alone"), _("with the mean answer of {answer}", answer=answer),
+        _("At the length of"), _("Prompt length"), _("Fit at once, prompts alone"), _("with the mean answer of {answer}", answer=answer),
     )  # fmt: skip
     rows = [
         tag(

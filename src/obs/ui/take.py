@@ -34,7 +34,7 @@ def draw(screen: Screen, key: str, made: Callable[[], str], readings: Sequence[R
         named = list(dict.fromkeys(reading.metric for reading in asked if reading.metric))
         more = [tag("span", "+", str(len(named) - _SEVERAL))] if len(named) > _SEVERAL else []
         show(tag("div", [tag("code", metric) for metric in named[:_SEVERAL]], more, cls="metrics"))
-        popover = st.popover(_("PromQL · CSV"), key=f"open-{key}", type="tertiary", on_change="rerun")
+        popover = st.popover("PromQL · CSV", key=f"open-{key}", type="tertiary", on_change="rerun")
         if popover.open:
             with popover:
                 for reading in asked:

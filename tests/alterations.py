@@ -64,8 +64,8 @@ def renamed(readings: Readings, names: tuple[str, ...]) -> Readings:
     return _each(readings, change, replicas=tuple(Replica(name, "prod", "llama", "vllm") for name in named))
 
 
-def beside(one: Readings, other: Readings, *, gateway: bool = True) -> Readings:
-    """Both fleets in one view: the other one's replicas, and its gateway with a row of its own."""
+def beside(one: Readings, other: Readings, *, gateway: bool = True, namespace: str = "prod") -> Readings:
+    """Both fleets in one view: the other one's replicas, in their own namespace or in the same, and its gateway with a row of its own."""
 
     def change(reading: Reading) -> Reading:
         second = other.signals[reading.signal.id]
@@ -80,14 +80,14 @@ def beside(one: Readings, other: Readings, *, gateway: bool = True) -> Readings:
             return np.concatenate([blank if a is None else a, blank if b is None else b])
 
         status = Status.MEASURED if Status.MEASURED in (reading.status, second.status) else reading.status
-        labels = (*reading.row_labels, *second.row_labels)
+        labels = (*reading.row_labels, *({**label, "namespace": namespace} for label in second.row_labels))
         return replace(
             reading, status=status, rows=rows, values=np.concatenate([reading.values, second.values]),
             total=both(reading.total, second.total), count=both(reading.count, second.count), row_labels=labels,
             metric=reading.metric or second.metric,
         )  # fmt: skip
 
-    return _each(one, change, replicas=(*one.replicas, *(replace(r, name=f"{r.name}-2") for r in other.replicas)))
+    return _each(one, change, replicas=(*one.replicas, *(replace(r, name=f"{r.name}-2", namespace=namespace) for r in other.replicas)))
 
 
 def idle(readings: Readings, replicas: int) -> Readings:

@@ -173,7 +173,17 @@ def read(truth: Truth, how: Scraping | None = None, names: Iterable[str] = ()) -
                     values[row] = peak(target.times, samples, times, step, low=signal.id == "up")
                 else:
                     values[row] = level(target.times, samples, times)
-        found = Reading(signal, Status.MEASURED, rows, values, total, counted, signal.id, f"{signal.id}{{}}", row_labels=({},) * at_gateway)
+        found = Reading(
+            signal,
+            Status.MEASURED,
+            rows,
+            values,
+            total,
+            counted,
+            signal.id,
+            f"{signal.id}{{}}",
+            row_labels=({"namespace": "prod", "model": ""},) * at_gateway,
+        )
         signals[signal.id] = (
             absent(found) if signal.id in how.without else _with_status(found, grid, zero + how.start, max(how.every, step))
         )

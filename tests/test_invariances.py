@@ -79,20 +79,21 @@ def _neighbours(name: str, seed: int) -> Readings:
 
 
 @bounded
-@given(name=names, fleets=st.integers(1, 3))
-def test_healthy_replicas_with_a_gateway_of_their_own_change_no_verdict(name, fleets):
+@given(name=names, fleets=st.integers(1, 3), namespace=st.sampled_from(["prod", "other"]))
+def test_healthy_replicas_with_a_gateway_of_their_own_change_no_verdict(name, fleets, namespace):
     readings = seen(name)
     for seed in range(fleets):
-        readings = beside(readings, _neighbours(name, 11 + seed))
+        readings = beside(readings, _neighbours(name, 11 + seed), namespace=namespace)
     assert essence(diagnose(readings)) == _usual(name)
 
 
+@pytest.mark.parametrize("namespace", ["prod", "other"])
 @pytest.mark.parametrize("name", TROUBLED)
-def test_ten_times_as_many_healthy_replicas_change_no_verdict(name):
+def test_ten_times_as_many_healthy_replicas_change_no_verdict(name, namespace):
     crowd = _neighbours(name, 11)
     while len(crowd.replicas) < 10 * BY_NAME[name].site.replicas:
         crowd = doubled(crowd)
-    assert essence(diagnose(beside(seen(name), crowd))) == _usual(name)
+    assert essence(diagnose(beside(seen(name), crowd, namespace=namespace))) == _usual(name)
 
 
 @bounded

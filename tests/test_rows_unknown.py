@@ -136,8 +136,8 @@ def test_every_diagnosis_says_which_thresholds_were_in_force():
 def test_a_threshold_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(CallError) as refused:
         diagnose(readings("a healthy hour"), {"kv": 0.8})
-    assert "no threshold named kv" in render(refused.value.message)
-    assert "kv_use" in render(refused.value.message)
+    assert "no threshold named kv" in render(refused.value.says)
+    assert "kv_use" in render(refused.value.says)
 
 
 def test_a_threshold_of_one_s_own_decides():

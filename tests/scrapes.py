@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 T0 = 1_800_000_000  # 2027-01-15T08:00:00Z: the simulated fleet's second 0
 LOOK_BACK_SECONDS = 300.0
 RESETS_SECONDS = 300.0
+EDGE = {"namespace": "prod", "model": ""}  # the labels of the gateway's row
 OUTSIDE = ("up", "container_restarts", "container_oom_killed", "gpu_memory", "gpu_oom_events", "host_memory")  # other exporters show these
 
 

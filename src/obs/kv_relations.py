@@ -76,7 +76,7 @@ def _says(found: Correlation, title: Message, x: Array, rate: Array) -> Message:
         if not known.any():
             return say("{title} was not measured.", title=title)
         if not (rate[known] > 0).any():
-            return say("There were no preemptions in {n} minutes: nothing to compare.", n=found.n)
+            return say("There were no preemptions: nothing to compare.")
         if np.ptp(x[known]) == 0:
             return say("{title} was the same all the time: nothing to compare.", title=title)
         return say_n("{n} pair is too few to compare.", "{n} pairs are too few to compare.", found.n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from obs.facts import Facts
 from obs.series import Mask
@@ -27,8 +28,6 @@ HELPS: dict[str, tuple[str, ...]] = {
     "slow_first_token": ("queue_time", "prefill_time", "gateway_ttft"),
     "load_after_timeouts": ("requests_running",),
 }
-AT_THE_GATEWAY = ("gateway_attempts", "gateway_responses", "gateway_active")  # any of these: a gateway is scraped
-NETWORK = ("gateway_ttft", "gateway_duration")  # any of these: it tells the time between gateway and engine
 BLIND_RATIO = 0.2  # of the window, or
 BLIND_SECONDS = 120.0  # at its end: then nobody can say that a row is clear
 JUDGED_BY_ENGINE = ("latency_without_errors", "slow_first_token")
@@ -54,10 +53,13 @@ def coverage(facts: Facts, row: str) -> Coverage:
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= facts.readings.end - BLIND_SECONDS
     blind = blind or _unseen(facts, inside)
-    blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end) or (None if _traffic(facts, end) else blind)
+    blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end)
+    if blind_now is None and not _traffic(facts, end):
+        blind_now = say("no traffic: nothing was observed at the end of this window.")
     by_engine = blind is not None
-    if blind is None and row == "slow_first_token" and any(map(facts.has, AT_THE_GATEWAY)) and not any(map(facts.has, NETWORK)):
-        blind = blind_now = _absent(facts, "gateway_ttft")
+    if blind is None and row == "slow_first_token" and not facts.network_told:
+        why = facts.reading("gateway_ttft").why or say("No figure in this window.")
+        blind = blind_now = say("the engines' first token is as usual, but the time in front of them is not measured. {why}", why=why)
     return Coverage((*lacking, *helps), blind, blind_now, by_engine)
 
 
@@ -80,8 +82,9 @@ def _why(facts: Facts, signal: str) -> Message | None:
     busy = (np.nan_to_num(facts.working)[:, inside] > 0).any(axis=1)
     never = busy & ~seen[:, inside].any(axis=1)
     gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
-    names = tuple(facts.readings.replicas[row].name for row in np.flatnonzero(never | gone))
-    return say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=Names(names)) if names else None
+    if not (never | gone).any():
+        return None
+    return say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=_names(facts, never | gone))
 
 
 def _absent(facts: Facts, signal: str) -> Message:
@@ -89,22 +92,44 @@ def _absent(facts: Facts, signal: str) -> Message:
     return say("{title}: {why}", title=reading.signal.title, why=reading.why or say("no figure in this window."))
 
 
+def _blind(facts: Facts) -> Mask:
+    """Where a replica should be seen and is not: its scrape fails, or it makes no step and holds work or may hold it. [replicas, steps]"""
+    untold = facts.silent & ~np.isfinite(facts.values("requests_running"))
+    return facts.down | facts.stalled | untold
+
+
 def _unseen(facts: Facts, inside: Mask) -> Message | None:
-    """Why the window cannot be judged: too much of it unseen, or nothing that happened in it."""
-    blind = facts.down | facts.stalled
-    share = float(blind[:, inside].mean()) if blind.size and inside.any() else 1.0
-    if share > BLIND_RATIO:
+    """Why the window cannot be judged: too much of it unseen on some replica, or nothing that happened in it."""
+    blind = _blind(facts)
+    if not blind.size or not inside.any():
+        return say("no replica of an engine was found.")
+    shares = blind[:, inside].mean(axis=1)
+    if (shares > BLIND_RATIO).any():
         return say(
-            "for {share} of the window nothing is known: the scrapes fail, or the engine makes no step.", share=Quantity(share, "ratio")
+            "for {share} of the window nothing is known of {replicas}: the scrapes fail, or the engine makes no step.",
+            share=Quantity(float(shares.max()), "ratio"),
+            replicas=_names(facts, shares > BLIND_RATIO),
         )
     return None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window.")
 
 
 def _unseen_at(facts: Facts, end: Mask) -> Message | None:
-    blind = facts.down | facts.stalled
-    if blind.size and float(blind[:, end].mean()) > 0.5:
-        return say("nothing is known at the end of the window: the scrapes fail, or the engine makes no step.")
+    """Why nothing is known at the window's end: not seen, not working, or not warm yet."""
+    blind = _blind(facts)
+    late = blind[:, end].mean(axis=1) > 0.5 if blind.size else np.zeros(0, dtype=np.bool_)
+    if late.any():
+        return say(
+            "nothing is known of {replicas} at the end of the window: the scrapes fail, or the engine makes no step.",
+            replicas=_names(facts, late),
+        )
+    warming = facts.warming[:, end].all(axis=1) & facts.measured[:, end].any(axis=1)
+    if warming.any():
+        return say("{replicas} started minutes ago: a warm-up is not judged.", replicas=_names(facts, warming))
     return None
+
+
+def _names(facts: Facts, rows: ArrayLike) -> Names:
+    return Names(tuple(facts.readings.replicas[row].name for row in np.flatnonzero(rows)))
 
 
 def _traffic(facts: Facts, inside: Mask) -> bool:

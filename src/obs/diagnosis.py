@@ -46,7 +46,7 @@ def put_together(readings: Readings, overrides: Mapping[str, float], judged: Seq
         start=readings.start, end=readings.end, step_seconds=readings.grid.step,
         primary=first or ("insufficient" if blind else "none"),
         now=now.primary if now else ("insufficient" if blind_now else "none"),
-        headline=line, summary=summary(main, [i for i in all_incidents if i is not main], found, line, seconds),
+        headline=line, summary=summary(main, [i for i in all_incidents if i is not main], found, line, seconds, None if now or blind else blind_now),
         verdicts=verdicts, findings=found, thresholds=in_force(overrides), replicas=tuple(r.name for r in readings.replicas),
     )  # fmt: skip
 
@@ -81,7 +81,7 @@ def _state(row: Row, first: str | None, suspected: Message | None, blind: Messag
 def _insufficient(readings: Readings, verdicts: Sequence[Verdict], judged: Sequence[Row], at_end: bool) -> Message | None:
     """Why the engine's own signals cannot tell; None where they can. A missing gateway or OOM counter alone is no reason."""
     if not readings.engine_seen:
-        return say("no metric of a known LLM engine was found.")
+        return say("no metric of a known LLM engine was found in this window and scope.")
     for verdict, row in zip(verdicts, judged, strict=True):
         if verdict.row in JUDGED_BY_ENGINE and row.coverage.by_engine and (verdict.state_now if at_end else verdict.state) is State.UNKNOWN:
             return row.coverage.blind_now if at_end else row.coverage.blind

@@ -12,8 +12,9 @@ import numpy as np
 
 from obs.baseline import follow
 from obs.means import Means
-from obs.series import Array, divide, trailing, worst
+from obs.series import Array, Mask, anywhere, divide, total_of, trailing, worst
 
+MOST_RETRIES = 64.0  # for each request; in a crash the originals of a minute are too few to divide by
 LEAST_RETRIES = 2  # in five minutes: fewer are chance
 TIMEOUT_SECONDS = 600.0  # time-outs are rare events: counted over ten minutes
 SAME_REQUESTS = 0.2  # gateway and engine count the same requests where their numbers differ by no more
@@ -23,21 +24,30 @@ QUIET_RETRY_RATIO = 0.02  # with more retries the gateway's request time holds s
 class Edge(Means):
     """Figures at the gateways, [gateways, steps], and what of them bears on the replicas, [replicas, steps]."""
 
+    @cached_property
+    def in_front(self) -> Mask:
+        """Which gateway rows stand in front of which replicas, [gateways, replicas]: those of its namespace, or without one."""
+        spaces = [replica.namespace for replica in self.readings.replicas]
+        return np.array([[not own or not space or own == space for space in spaces] for own, _ in self.gateways], dtype=np.bool_).reshape(
+            len(self.gateways), self.rows
+        )
+
     def for_replicas(self, values: Array) -> Array:
         """The worst over the gateway rows in front of each replica, [replicas, steps]."""
         out = np.full((self.rows, self.grid.count), np.nan)
-        for row, replica in enumerate(self.readings.replicas):
-            mine = [i for i, (namespace, _) in enumerate(self.gateways) if namespace in ("", replica.namespace) or not replica.namespace]
-            out[row] = worst(values[mine]) if mine else np.nan
+        for mine in np.unique(self.in_front, axis=1).T:
+            out[(mine == self.in_front.T).all(axis=1)] = worst(values[mine]) if mine.any() else np.nan
         return out
 
     @cached_property
     def retry_ratio(self) -> Array:
         """Retries over original requests, [gateways, steps]: attempts are originals and retries."""
         retries, attempts = self.values("gateway_retries"), self.values("gateway_attempts")
-        ratio = self.shortest(retries, np.maximum(attempts - retries, 1e-9), (attempts,))[0]
+        share = self.shortest(retries, attempts, (attempts,))[0]  # of all attempts
         few = trailing(retries, self.minutes(5)) * self.grid.step < LEAST_RETRIES
-        return np.where(np.isfinite(ratio) & few, 0.0, ratio)
+        share = np.where(np.isfinite(share) & few, 0.0, share)
+        most = MOST_RETRIES / (1.0 + MOST_RETRIES)
+        return np.minimum(share, most) / (1.0 - np.minimum(share, most))
 
     @cached_property
     def timeouts(self) -> Array:
@@ -47,54 +57,66 @@ class Edge(Means):
 
     @cached_property
     def error_ratio(self) -> Array:
-        """5xx answers that are no time-outs, of all answers, [replicas, steps]; NaN where it cannot be told.
-
-        By the gateways, else by the engines. Where the time-outs are not counted, many 5xx may be nothing but them.
-        """
+        """5xx answers, time-outs aside, of all answers, [replicas, steps]: by the gateways, else the engines; NaN where neither tells."""
         steps = self.minutes(2)
         if self.has("gateway_responses"):
-            late = self.values("gateway_timeouts")
-            errors = np.maximum(np.nan_to_num(self.values("gateway_errors")) - np.nan_to_num(late), 0.0)
-            ratio = self.for_replicas(divide(trailing(errors, steps), trailing(self.values("gateway_responses"), steps)))
-            untold = (ratio >= self.limit("error_ratio")) & ~self.has("gateway_timeouts")
-            return np.where(untold, np.nan, ratio)
+            errors = np.maximum(np.nan_to_num(self.values("gateway_errors")) - np.nan_to_num(self.values("gateway_timeouts")), 0.0)
+            return self.for_replicas(divide(trailing(errors, steps), trailing(self.values("gateway_responses"), steps)))
         errors, done = self.values("engine_errors"), self.values("requests_finished")
         ratio = np.nan_to_num(divide(trailing(errors, steps), trailing(errors + np.nan_to_num(done), steps)))
         return np.where(np.isfinite(errors), ratio, np.nan)
+
+    @cached_property
+    def errors_untold(self) -> Mask:
+        """Where many answers are 5xx and the time-outs are not counted: they may be nothing but time-outs. [replicas, steps]"""
+        many = self.error_ratio >= self.limit("error_ratio")
+        return many & (self.has("gateway_responses") and not self.has("gateway_timeouts"))
 
     @cached_property
     def edge_ttft(self) -> Array:
         """Mean time to first token at the gateways in front of each replica, [replicas, steps]."""
         return self.for_replicas(self.mean("gateway_ttft"))
 
+    @property
+    def network_told(self) -> bool:
+        """Whether the time between gateway and engine is measured at all."""
+        return self.has("gateway_ttft", "ttft") or self.has("gateway_duration", "e2e_latency")
+
     @cached_property
     def network(self) -> Array:
-        """First-token time at the gateways less the engines', [replicas, steps]; else request times, where both saw the same requests.
+        """First-token time at each gateway less the engines', [replicas, steps]; else request times, where both saw the same requests.
 
-        Both are means over the same minutes. Only while the engines' part is flat: in a ramp the two see different requests.
+        Both are means over the same minutes, and only while the engines' own part is flat: in a ramp the two see different requests.
         """
-        if self.has("gateway_ttft"):
-            outside, seen = self.pair("gateway_ttft")
-            return self.for_replicas(self._transit(outside, seen, "ttft", "ttft_ratio"))
+        if self.has("gateway_ttft", "ttft"):
+            return self.for_replicas(self._transit("gateway_ttft", "ttft", "ttft_ratio"))
         if not self.has("gateway_duration", "e2e_latency"):
             return np.full((self.rows, self.grid.count), np.nan)
-        outside, seen = self.summed("gateway_duration")
-        done = trailing(self.summed("e2e_latency")[1], self.minutes(2))
-        at_gateway = trailing(seen, self.minutes(2))
-        same = np.abs(at_gateway - done) <= SAME_REQUESTS * np.maximum(at_gateway, done)
-        quiet = ~(np.nan_to_num(worst(self.retry_ratio)) > QUIET_RETRY_RATIO)
-        difference = np.where(same & quiet, self._transit(outside, seen, "e2e_latency", "latency_ratio"), np.nan)
-        return np.broadcast_to(difference, (self.rows, self.grid.count))
+        at_gateways, done = (trailing(self.summed(signal)[1], self.minutes(2)) for signal in ("gateway_duration", "e2e_latency"))
+        same = np.abs(at_gateways - done) <= SAME_REQUESTS * np.maximum(at_gateways, done)
+        tries = np.nan_to_num(self.retry_ratio) > QUIET_RETRY_RATIO
+        late = np.nan_to_num(self.timeouts) >= self.limit("timeouts")  # what timed out took as long as the limit, not the network
+        return self.for_replicas(np.where(same & ~tries & ~late, self._transit("gateway_duration", "e2e_latency", "latency_ratio"), np.nan))
 
-    def _transit(self, outside: Array, seen: Array, engine: str, ratio: str) -> Array:
-        """Mean at the gateway less the engines' mean, shape of `outside`; NaN while the engines' own mean is out of line."""
-        total, count = (np.broadcast_to(values, outside.shape) for values in self.summed(engine))
-        inside = self.shortest(total, count, (count, seen))[0]
-        difference = self.shortest(outside, seen, (count, seen))[0] - inside
+    def _transit(self, gateway: str, engine: str, ratio: str) -> Array:
+        """Mean at each gateway less that of the engines behind it, [gateways, steps]; NaN while any of those is out of line."""
+        outside, seen = self.pair(gateway)
+        total, count = self.pair(engine)
+        own = self.mean(engine)
 
         def limit(base: Array) -> Array:
             usual = np.maximum(base * self.limit(ratio), base + self.limit("ttft_rise"))
             return np.where(np.isfinite(base), usual, np.inf)
 
-        flat = ~(inside >= limit(follow(inside, self.grid, limit)))
-        return np.where(flat, np.maximum(difference, 0.0), np.nan)
+        out_of_line = own >= limit(follow(own, self.grid, limit))
+        difference = np.full(outside.shape, np.nan)
+        for row, behind in enumerate(self.in_front):
+            if not behind.any():
+                continue
+            made, took = (total_of(values[behind])[None, :] for values in (count, total))
+            both = (made, seen[row : row + 1])
+            inside = self.shortest(took, made, both)[0]
+            outer = self.shortest(outside[row : row + 1], seen[row : row + 1], both)[0]
+            judged = (seen[row] > 0) & ~anywhere(out_of_line[behind])  # without requests now, the means are of minutes ago
+            difference[row] = np.where(judged, np.maximum(outer - inside, 0.0), np.nan)[0]
+        return difference

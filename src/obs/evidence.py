@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,6 +39,8 @@ def of_row(facts: Facts, judged: Judged, episodes: Sequence[Episode]) -> tuple[E
 def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, shown: bool) -> Evidence:
     """One condition: supports where it holds (or where what would speak against the row is quiet), contradicts where it does not."""
     condition, mask = held.condition, held.mask & steps
+    if not applies and mask.shape[0] == facts.rows and condition.stays is False:
+        mask = mask & ~facts.excused  # a warm-up, a stall: not judged, so it speaks for nothing
     holds = bool(mask.any())
     values = held.values if holds else _lasting(facts, held)
     peak = _peak(values, mask if holds else np.broadcast_to(steps, held.mask.shape))
@@ -50,17 +53,24 @@ def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, 
         stance = Stance.SUPPORTS if holds else (Stance.NEUTRAL if applies else Stance.CONTRADICTS)
         if holds and not applies and not shown and not condition.telling:
             stance = Stance.NEUTRAL
+    value, limit = float(values[row, at]), held.limits[row, at]
+    passed = not holds and bool(value >= limit)
+    if passed and not against:
+        stance = Stance.NEUTRAL
     first = int(mask[row].argmax()) if holds else None
     onset = began(held, row, first, facts.grid.step) if first is not None else None
     usual_at = onset if onset is not None else (first if first is not None else at)
     baseline = _finite(held.baseline[row, usual_at])
     names = facts.readings.replicas
     replicas = tuple(names[r].name for r in np.flatnonzero(mask.any(axis=1))) if mask.shape[0] == len(names) and holds else ()
-    return make(
+    found = make(
         facts, condition.signal, condition.title, condition.unit, stance,
-        value=float(values[row, at]), baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
+        value=value, baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
         onset=facts.grid.start + onset * facts.grid.step if onset is not None else None, replicas=replicas,
     )  # fmt: skip
+    if not passed:
+        return found
+    return replace(found, says=say("{figure}: too short, or during a warm-up or an outage, which is not judged", figure=found.says))
 
 
 def _lasting(facts: Facts, held: Held) -> Array:

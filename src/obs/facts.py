@@ -38,13 +38,22 @@ class Facts(Edge):
         return self.values("up") < 0.5
 
     @cached_property
+    def gone(self) -> Mask:
+        """Down for a minute and for two scrapes, and more: a lost scrape is no death."""
+        return settle(self.down, max(2, self.grid.steps(60.0)), 0)
+
+    @cached_property
+    def silent(self) -> Mask:
+        """No engine step is made: no step counted, or where steps are not counted, no token and no finished request."""
+        steps, tokens = self.values("engine_steps"), self.values("generation_tokens")
+        no_answer = np.nan_to_num(self.values("requests_finished")) == 0
+        return np.asarray(np.where(np.isfinite(steps), steps == 0, (tokens == 0) & no_answer), dtype=np.bool_)
+
+    @cached_property
     def stalled(self) -> Mask:
         """Work is held and no engine step is made, for two minutes and more. Backdated to where it began."""
-        steps = self.values("engine_steps")
-        tokens = self.values("generation_tokens")
-        exact = np.isfinite(steps)
-        silent = np.where(exact, steps == 0, (tokens == 0) & (np.nan_to_num(self.values("requests_finished")) == 0))
-        idle = silent & (np.nan_to_num(self.working) > 0) & ~self.down
+        exact = np.isfinite(self.values("engine_steps"))
+        idle = self.silent & (np.nan_to_num(self.working) > 0) & ~self.down
         hold = self.limit("stall")
         with_steps = settle(idle & exact, self.grid.steps(hold), 0)
         without = settle(idle & ~exact, self.grid.steps(max(hold, STALL_WITHOUT_STEPS_SECONDS)), 0)

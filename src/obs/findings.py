@@ -46,16 +46,16 @@ def findings(facts: Facts, oom: OutOfMemory) -> tuple[Finding, ...]:
         *_found(facts, "engine_stalled", facts.stalled, lambda at, who: say(
             "Work is held and no engine step is made, on {replicas}. This is a hang, not latency: restart it.", replicas=Names(who))),
         *_found(facts, "stale_gauges", _frozen(facts), lambda at, who: say(
-            "The gauges of {replicas} stand frozen above zero: they are what was true before the stall.", replicas=Names(who))),
+            "The gauges of {replicas} are frozen above zero: they tell what was true before the stall.", replicas=Names(who))),
         *_found(facts, "no_traffic", _no_traffic(facts), lambda at, who: say("No request arrives and none runs.")),
         *_found(facts, "restarted", near_event(facts, facts.started), lambda at, who: say(
             "{replicas} started at {at}: the five minutes after it are a warm-up and are not judged.", replicas=Names(who), at=Moment(at))),
         *_found(facts, "host_oom", oom.host, lambda at, who: say(
             "{replicas} ran out of host memory. That is RAM, not GPU memory.", replicas=Names(who))),
         *_found(facts, "replica_imbalance", _imbalance(facts), lambda at, who: say(
-            "{replicas} stand far above the median of the others in KV cache use: the router may be sticky.", replicas=Names(who))),
+            "{replicas}: KV cache use far above the median of the others. The router may be sticky.", replicas=Names(who))),
         *_found(facts, "scrape_failing", _scrape_failing(facts), lambda at, who: say(
-            "Prometheus fails to scrape {replicas}: what happens there meanwhile is not known.", replicas=Names(who))),
+            "Scrapes of {replicas} fail: what happened between the ones that succeed is not known.", replicas=Names(who))),
         *_found(facts, "abandoned_work", _abandoned(facts), lambda at, who: say(
             "Of the tokens generated, {share} or more reach nobody: their callers have left.",
             share=Quantity(facts.limit("waste"), "ratio"))),

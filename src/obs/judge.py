@@ -30,18 +30,11 @@ class Judged:
     held: tuple[Held, ...]  # in the order of the article's first evidence
     stages: Stages | None = None
     flat: Mask | None = None  # latency without errors: where the errors are known, and few
+    told: Mask | None = None  # and where they are known
 
     def conditions_hold(self, ids: Iterable[str], where: Mask) -> bool:
         """Whether any of these conditions holds anywhere under `where`."""
         return any(bool((held.mask & where).any()) for held in self.held if held.condition.id in ids)
-
-    def spoken_against(self) -> Mask:
-        """Where what speaks against the row holds."""
-        out = np.zeros_like(self.applies)
-        for held in self.held:
-            if held.condition in self.symptom.against:
-                out |= held.mask
-        return out
 
 
 def judge(facts: Facts) -> dict[str, Judged]:
@@ -75,7 +68,7 @@ def _settled(facts: Facts, mask: Mask, excused: Mask | None = None) -> Mask:
     if excused is None:
         return settle(mask, hold, gap)
     out = settle(mask & ~excused, hold, gap)
-    ended = facts.stalled | facts.down
+    ended = facts.stalled | facts.gone
     for row in np.flatnonzero(out.any(axis=1) & ended.any(axis=1)):
         for first, last in runs(out[row]):
             ahead = ended[row, first : last + grid.steps(GAP_SECONDS) + 2]
@@ -87,9 +80,12 @@ def _settled(facts: Facts, mask: Mask, excused: Mask | None = None) -> Mask:
 def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
     shape = (facts.rows, facts.grid.count)
     shown, explained = _any(held, LATENCY, shape), _any(held, PRESSURE, shape)
-    flat = ~held[ERRORS.id].mask & backward_max(held[ERRORS.id].known, facts.grid.steps(ERRORS_KNOWN_SECONDS))
+    told = backward_max(held[ERRORS.id].known, facts.grid.steps(ERRORS_KNOWN_SECONDS)) & ~near(
+        facts.errors_untold, facts.grid.steps(NEAR_SECONDS)
+    )
+    flat = ~held[ERRORS.id].mask & told
     applies = _settled(facts, _together(facts, shown, explained) & flat, facts.excused)
-    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*PRESSURE, *LATENCY, ERRORS)), flat=flat)
+    return Judged(row, shown, explained, applies, tuple(held[c.id] for c in (*PRESSURE, *LATENCY, ERRORS)), flat=flat, told=told)
 
 
 def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:

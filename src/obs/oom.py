@@ -92,7 +92,7 @@ def oom_episodes(facts: Facts, found: OutOfMemory, names: tuple[str, ...]) -> tu
     """From the first event until the replica works again and nothing new was counted for five minutes."""
     grid = facts.grid
     lasting = backward_max(explained(found), grid.steps(LASTS_SECONDS))
-    broken = facts.stalled | facts.down | ~facts.measured
+    broken = facts.stalled | facts.down  # where nothing at all is known of the replica any more, nothing is said of it
     for row in np.flatnonzero(lasting.any(axis=1)):
         for first, last in runs(broken[row]):
             if lasting[row, max(0, first - 1) : last + 1].any():

@@ -9,7 +9,7 @@ import numpy as np
 from obs.evidence import make, missing, span
 from obs.facts import Facts
 from obs.oom import OutOfMemory
-from obs.series import Mask
+from obs.series import Mask, backward_max, runs
 from obs.symptoms import GPU_FULL, OUT_OF_MEMORY
 from obs.text import say
 from obs.verdict import Episode, Evidence, Stance
@@ -50,7 +50,7 @@ def oom_evidence(facts: Facts, oom: OutOfMemory, episodes: Sequence[Episode]) ->
         if np.isfinite(values).any():
             before = float(np.nanmedian(usual)) if applies and np.isfinite(usual).any() else None
             out.append(make(facts, signal, title, unit, Stance.NEUTRAL, value=float(np.nanmax(values)), baseline=before))
-    deaths = int((oom.deaths & steps).sum())
+    deaths = sum(len(runs(row)) for row in backward_max(oom.deaths & steps, facts.grid.steps(LEADS_SECONDS)))  # it goes, and it comes back
     if deaths:
         out.append(
             make(facts, "up", say("Restarts"), "count", Stance.SUPPORTS if applies else Stance.NEUTRAL, value=float(deaths), id="restarts")

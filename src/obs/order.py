@@ -89,14 +89,14 @@ def main_incident(found: Sequence[Incident]) -> Incident | None:
 
 
 _FOLLOWS: Mapping[tuple[str, str], Message] = {
-    ("load_after_timeouts", "latency_without_errors"): say("The latency follows the retries: it is their doing."),
-    ("load_after_timeouts", "slow_first_token"): say("The slow first token follows the retries: it is their doing."),
-    ("latency_without_errors", "slow_first_token"): say("The slow first token is the doing of the queue that the full KV space makes."),
-    ("latency_without_errors", "load_after_timeouts"): say("The time-outs and retries follow the latency."),
-    ("slow_first_token", "latency_without_errors"): say("The latency is the first token's: KV space is not the reason."),
+    ("load_after_timeouts", "latency_without_errors"): say("The latency comes of the retries: they send the work again."),
+    ("load_after_timeouts", "slow_first_token"): say("The slow first token comes of the retries: they queue up before everybody else."),
+    ("latency_without_errors", "slow_first_token"): say("The first token is slow because requests queue for KV space."),
+    ("latency_without_errors", "load_after_timeouts"): say("The time-outs and retries come of the latency."),
+    ("slow_first_token", "latency_without_errors"): say("The latency is the first token's; KV space is not the reason."),
     ("gpu_oom", "latency_without_errors"): say("The latency belongs to the replicas that are left."),
     ("gpu_oom", "slow_first_token"): say("The slow first token belongs to the replicas that are left."),
-    ("gpu_oom", "load_after_timeouts"): say("The time-outs and retries follow the out-of-memory error."),
+    ("gpu_oom", "load_after_timeouts"): say("The time-outs and retries come of the out-of-memory error."),
 }
 
 
@@ -132,8 +132,15 @@ def headline(incident: Incident | None, total: int, seconds: float, insufficient
     )
 
 
-def summary(incident: Incident | None, others: Sequence[Incident], findings: Sequence[Finding], line: Message, seconds: float) -> Message:
-    """The headline, how the rows hang together, and what else there was."""
+def summary(
+    incident: Incident | None,
+    others: Sequence[Incident],
+    findings: Sequence[Finding],
+    line: Message,
+    seconds: float,
+    blind_now: Message | None,
+) -> Message:
+    """The headline, how the rows hang together, and what else there was. `blind_now`: why nothing is known at the end."""
     said = [line]
     if incident is None:
         said += [finding.says for finding in findings[:2]]
@@ -146,6 +153,8 @@ def summary(incident: Incident | None, others: Sequence[Incident], findings: Seq
         if where:
             said.append(say("Where: {replicas}.", replicas=Names(tuple(where))))
         said += [_FOLLOWS[(incident.primary, row)] for row in incident.others() if (incident.primary, row) in _FOLLOWS]
+    if blind_now:
+        said.append(say("At the end: {why}", why=blind_now))
     for other in others[:MORE_SHOWN]:
         said.append(say("Also: {row} at {start}.", row=ROWS[other.primary], start=Moment(other.start, seconds > DAY_SECONDS)))
     if len(others) > MORE_SHOWN:

@@ -16,7 +16,7 @@ from obs.oom_evidence import oom_evidence
 from obs.order import Applying
 from obs.retry_evidence import retry_evidence
 from obs.series import Mask, settle
-from obs.stage_evidence import stage_evidence
+from obs.stage_evidence import averaged, stage_evidence
 from obs.text import Message, say
 from obs.verdict import ROW_IDS, Change, Episode, Evidence
 
@@ -69,7 +69,7 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
         mask = (judged.applies if found else judged.shown) & steps
         stage = judged.stages.leading(mask)[0] if mask.any() else None
         told = [e for e in evidence if e.signal != "network" and (e.signal != "gateway_ttft" or e.value is not None)]  # the stage says it
-        evidence = (*told, *stage_evidence(facts, judged.stages, mask, stage))
+        evidence = (*(averaged(facts, e, mask) for e in told), *stage_evidence(facts, judged.stages, mask, stage))
     if judged.symptom.every:
         evidence = (*evidence, *retry_evidence(facts, steps, bool(found)))
     stage = stage if found else None
@@ -93,8 +93,8 @@ def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | 
     hold = facts.grid.steps(facts.limit("hold"))
     alone = settle(judged.shown & ~judged.explained & ~excused, hold, 0)
     untold = np.zeros_like(alone)
-    if judged.flat is not None:
-        untold = settle(judged.shown & ~judged.flat & ~judged.spoken_against() & ~excused, hold, 0)
+    if judged.told is not None:
+        untold = settle(judged.shown & ~judged.told & ~excused, hold, 0)
     cause = np.zeros_like(alone)
     for held in judged.held:
         if held.condition.id in ("preemptions", "retry_ratio"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from obs.evidence import sentence
@@ -39,6 +41,15 @@ def stage_evidence(facts: Facts, stages: Stages, mask: Mask, leading: str | None
         says = sentence(title, "seconds", value, before, None)
         out.append(Evidence(id, title, stance, "seconds", says, value, before, metric=reading.metric, promql=reading.promql))
     return tuple(out) if (lag := _lag(facts, where)) is None else (*out, lag)
+
+
+def averaged(facts: Facts, evidence: Evidence, mask: Mask) -> Evidence:
+    """The first token's own evidence over the same stretch as its stages, so that they add up; as it is where the row holds nowhere."""
+    means = facts.mean("ttft")[mask] if evidence.signal == "ttft" and mask.any() else np.array([])
+    if not np.isfinite(means).any():
+        return evidence
+    value = float(np.nanmean(means))
+    return replace(evidence, value=value, says=sentence(evidence.title, evidence.unit, value, evidence.baseline, evidence.threshold))
 
 
 def _lag(facts: Facts, where: Mask) -> Evidence | None:

@@ -39,14 +39,16 @@ def put_together(readings: Readings, overrides: Mapping[str, float], judged: Seq
     first = main.primary if main else None
     cause = dict.fromkeys(main.others(), first) if main else {}
     verdicts = tuple(_verdict(readings, row, cause.get(row.id), first) for row in judged)
-    blind, blind_now = (_insufficient(readings, verdicts, judged, at_end) for at_end in (False, True))
+    blind, blind_now = (_insufficient(readings, verdicts, judged, late) for late in (False, True))
     seconds = readings.end - readings.start
+    at_end = None if now or blind else blind_now
+    others = [incident for incident in all_incidents if incident is not main]
     line = headline(main, len(readings.replicas), seconds, blind)
     return Diagnosis(
         start=readings.start, end=readings.end, step_seconds=readings.grid.step,
         primary=first or ("insufficient" if blind else "none"),
         now=now.primary if now else ("insufficient" if blind_now else "none"),
-        headline=line, summary=summary(main, [i for i in all_incidents if i is not main], found, line, seconds, None if now or blind else blind_now),
+        headline=line, summary=summary(main, others, found, line, seconds, at_end),
         verdicts=verdicts, findings=found, thresholds=in_force(overrides), replicas=tuple(r.name for r in readings.replicas),
     )  # fmt: skip
 

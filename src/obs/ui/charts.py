@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from obs.series import Array
-from obs.ui.course import Course
+from obs.ui.course import Course, at_gateway
 from obs.ui.reader import Reader
 from obs.ui.spark import coarse
 from obs.verdict import Diagnosis, Evidence, Verdict
@@ -39,7 +39,7 @@ def chart(piece: Evidence, course: Course, times: Array, verdict: Verdict, diagn
         parts.append(_band(course, times, diagnosis, _))
     frame = pd.concat([part for part in parts if len(part)], ignore_index=True)
     long = diagnosis.end - diagnosis.start > 2 * 86400
-    words = Words(_("Time"), _.tell(piece.title), _("Replica") if any(lines.names) else "", _.lang)
+    words = Words(_("Time"), _.tell(piece.title), (_("Gateway") if at_gateway(piece) else _("Replica")) if any(lines.names) else "", _.lang)
     return frame, specification(frozenset(frame["kind"]), words, piece.unit, len(lines.names) > 1, long)
 
 

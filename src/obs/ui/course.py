@@ -13,8 +13,9 @@ import numpy as np
 
 from obs.conditions import Condition
 from obs.facts import Facts
-from obs.series import Array, worst
-from obs.signals import Kind, Readings
+from obs.oom import out_of_memory
+from obs.series import Array, divide, total_of, trailing, worst
+from obs.signals import SIGNALS, Kind, Level, Readings
 from obs.symptoms import ERRORS, FIRST_TOKEN, GPU_FULL, LATENCY, OUT_OF_MEMORY, PRESSURE, RETRIES, WORK_LEFT
 from obs.verdict import Evidence, Threshold
 
@@ -24,7 +25,20 @@ _BY_ID: Mapping[str, Condition] = {condition.id: condition for condition in _CON
 _DERIVED: Mapping[str, Callable[[Facts], Array]] = {
     "ttft_remainder": lambda facts: facts.remainder,
     "network_time": lambda facts: facts.network,
+    "amplification": lambda facts: 1.0 + facts.retry_ratio,
+    "layers": lambda facts: _layers(facts),
+    "abandoned_requests": lambda facts: _abandoned(facts),
+    "engine_aborts": lambda facts: _aborts(facts),
+    "restarts": lambda facts: np.cumsum(out_of_memory(facts).deaths, axis=1).astype(np.float64),
 }
+_AT_GATEWAYS = ("retry_ratio", "timeouts", "amplification")  # judged at each gateway; other figures may come from one and be of replicas
+
+
+def at_gateway(piece: Evidence) -> bool:
+    """Whether the lines of a piece are gateways'."""
+    signal = SIGNALS.get(piece.signal)
+    raw = signal is not None and piece.signal not in _BY_ID and piece.signal not in _DERIVED
+    return piece.signal in _AT_GATEWAYS or (raw and signal is not None and signal.level is Level.GATEWAY)
 
 
 @dataclass(frozen=True)
@@ -61,12 +75,25 @@ class Courses:
 
     def _make(self, piece: Evidence) -> Course | None:
         values = self._values(piece)
-        if values is None or not np.isfinite(values[:, self.readings.grid.times >= self.readings.start]).any():
+        if values is None:
             return None
-        names = tuple(replica.name for replica in self.readings.replicas)
-        return Course(names if len(names) == values.shape[0] else ("",) * values.shape[0], values)
+        times = self.readings.grid.times
+        window = (times >= self.readings.start) & (times <= self.readings.end)
+        told = np.flatnonzero(np.isfinite(values[:, window]).any(axis=1))
+        names = self._names(piece, len(values))
+        return Course(tuple(names[row] for row in told), values[told]) if told.size else None
+
+    def _names(self, piece: Evidence, rows: int) -> tuple[str, ...]:
+        """A name for each row: the gateway's or the replica's; none for a figure of the whole view."""
+        if at_gateway(piece):
+            names = tuple("/".join(part for part in key if part) for key in self.facts.gateways)
+        else:
+            names = tuple(replica.name for replica in self.readings.replicas)
+        return names if len(names) == rows else ("",) * rows
 
     def _values(self, piece: Evidence) -> Array | None:
+        if piece.value is None:  # no figure is no line: an event that nobody counts is not one that did not happen
+            return None
         if condition := _BY_ID.get(piece.signal):
             return condition.figure(self.facts)
         if piece.signal in _DERIVED:
@@ -80,3 +107,28 @@ class Courses:
         if reading.signal.kind is Kind.COUNT:  # only the increments of a lifetime counter mean something
             return np.maximum(np.diff(reading.values, axis=1, prepend=np.nan), 0.0)
         return self.facts.mean(signal) if reading.signal.kind is Kind.MEAN else self.facts.values(signal)
+
+
+def _layers(facts: Facts) -> Array:
+    """Attempts for each request over all layers that retry, [1, steps]: the product of each system's worst gateway."""
+    labels = facts.reading("gateway_retries").row_labels
+    systems = {(label.get("namespace", ""), row): label.get("system", "") for label, (_, row) in zip(labels, facts.gateways, strict=False)}
+    product = np.ones((1, facts.grid.count))
+    for system in sorted(set(systems.values()) - {""}):
+        mine = [i for i, key in enumerate(facts.gateways) if systems.get(key) == system]
+        product = product * (1.0 + np.nan_to_num(worst(facts.retry_ratio[mine])))
+    return product
+
+
+def _abandoned(facts: Facts) -> Array:
+    """Requests in the engines that no gateway holds open, over two minutes, [1, steps]."""
+    steps, open_ = facts.minutes(2), total_of(facts.values("gateway_active"))[None, :]
+    known = np.isfinite(open_)
+    lasting = trailing(np.where(known, facts.work - open_, 0.0), steps) / steps
+    return np.where(known, np.maximum(lasting, 0.0), np.nan)
+
+
+def _aborts(facts: Facts) -> Array:
+    """Engine aborts for each time-out, over two minutes, [1, steps]; NaN where next to nothing timed out."""
+    late, aborts = (trailing(total_of(facts.values(s))[None, :], facts.minutes(2)) for s in ("gateway_timeouts", "engine_aborts"))
+    return np.where(late * facts.grid.step >= 2, divide(aborts, late), np.nan)

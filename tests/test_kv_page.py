@@ -158,3 +158,22 @@ def test_without_preemptions_there_is_nothing_to_compare():
     found = kv_relations.relations(facts(by_hand(**CALM)))
     assert render(found.items[2].says) == "There were no preemptions: nothing to compare."
     assert kv_relations.relations(facts(by_hand(kv_use=0.3))) is None
+
+
+# ---------------------------------------------------------------- figures that stand still
+
+
+def test_an_engine_that_makes_no_step_has_no_figures():
+    """Its gauges stand where they stood: full, and nobody can say whether it still is."""
+    stuck = course(240, (0, 50.0), (140, 0.0))
+    levels = {**CALM, "kv_use": 0.97, "preemptions": 0.0, "requests_waiting": course(240, (0, 0.0), (140, 30.0)), "engine_steps": stuck}
+    found = kv.answer(facts(by_hand(**levels)))
+    assert found.state is State.UNKNOWN
+    assert "On pod-0 nothing is known since 08:35:00 or so" in render(found.says)
+
+
+def test_of_two_replicas_the_other_one_is_answered_for_and_the_lost_one_named():
+    stuck = np.stack([course(240, (0, 50.0), (140, 0.0)), np.full(240, 50.0)])
+    found = kv.answer(facts(by_hand(replicas=2, **{**CALM, "engine_steps": stuck})))
+    assert found.state is State.CLEAR
+    assert render(found.advice[0]).startswith("On pod-0 nothing is known since 08:35:00")

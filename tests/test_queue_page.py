@@ -138,3 +138,10 @@ def test_attempts_that_no_engine_accounts_for_are_pointed_out():
     lost = said(requests_waiting=50.0, gateway_attempts=40.0)
     assert "The gateway sends 40 /s and the engines account for 2 /s" in render(lost.advice[2])
     assert len(said(requests_waiting=50.0, gateway_attempts=2.2).advice) == 2
+
+
+def test_an_engine_that_makes_no_step_has_no_queue_that_anybody_knows():
+    stuck = course(240, (0, 50.0), (140, 0.0))
+    found = said(engine_steps=stuck, requests_waiting=course(240, (0, 0.0), (140, 30.0)))
+    assert found.state is State.UNKNOWN
+    assert "On pod-0 nothing is known since 08:35:00 or so" in render(found.says)

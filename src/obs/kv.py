@@ -6,6 +6,8 @@ its job. KV use is never averaged or summed over replicas: the worst one is name
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from obs import inside, kv_figures
@@ -14,7 +16,7 @@ from obs.question import Figure, Said
 from obs.series import Array, Mask, anywhere, divide, settle, total_of, trailing
 from obs.text import Message, Names, Quantity, Sentences, say
 from obs.verdict import Episode, State
-from obs.wording import when_words, where_words
+from obs.wording import unseen, when_words, where_words
 
 RELEASE = 0.85  # of the threshold: KV use flaps while preempting
 GAP_SECONDS = 60.0
@@ -25,7 +27,8 @@ def full(facts: Facts) -> Mask:
     """The KV cache is at its threshold or above, held; [replicas, steps]."""
     limit = facts.limit("kv_use")
     on = crossed(facts.values("kv_use"), limit, limit * RELEASE) & np.isfinite(facts.values("kv_use"))
-    return settle(on, facts.grid.steps(facts.limit("hold")), facts.grid.steps(GAP_SECONDS))
+    seen = on & ~facts.stalled & ~facts.down  # an engine that makes no step shows what it last had
+    return settle(seen, facts.grid.steps(facts.limit("hold")), facts.grid.steps(GAP_SECONDS))
 
 
 def short(facts: Facts) -> Mask:
@@ -48,7 +51,16 @@ def answer(facts: Facts) -> Said:
     if not facts.reading("kv_use").present:
         why = facts.reading("kv_use").why or say("no figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether KV space is short: KV cache use is not measured. {why}", why=why))
-    window = inside.inside(facts)
+    lost, unknown = unseen(facts)
+    said = _answer(facts, inside.inside(facts))
+    if unknown is None:
+        return said
+    if said.state is not State.APPLIES and lost.all():
+        return Said(State.UNKNOWN, say("Nobody can tell whether KV space is short. {why}", why=unknown), said.figures)
+    return replace(said, advice=(unknown, *said.advice))
+
+
+def _answer(facts: Facts, window: Mask) -> Said:
     found = inside.episodes(facts, short(facts))
     figures = kv_figures.figures(facts, window, found, full(facts))
     if found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from obs.question import Said
 from obs.series import Array, Mask, divide, settle, total_of, trailing
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, State
-from obs.wording import when_words, where_words
+from obs.wording import unseen, when_words, where_words
 
 GAP_SECONDS = 60.0
 DRAIN_SECONDS = 300.0  # over this long the queue's course is followed to its end
@@ -26,7 +27,7 @@ FRESH_SECONDS = 120.0  # of the window's end: an older figure does not say how i
 
 def queued(facts: Facts) -> Mask:
     """A queue stands: as many wait as saturate a replica, held; [replicas, steps]."""
-    on = facts.values("requests_waiting") >= facts.limit("waiting")
+    on = (facts.values("requests_waiting") >= facts.limit("waiting")) & ~facts.stalled & ~facts.down
     return settle(on, facts.grid.steps(facts.limit("hold")), facts.grid.steps(GAP_SECONDS))
 
 
@@ -69,7 +70,16 @@ def answer(facts: Facts) -> Said:
     if not facts.reading("requests_waiting").present:
         why = facts.reading("requests_waiting").why or say("no figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether a queue stands: waiting requests are not measured. {why}", why=why))
-    window, work = inside.inside(facts), flow(facts)
+    lost, unknown = unseen(facts)
+    said = _answer(facts, inside.inside(facts), flow(facts))
+    if unknown is None:
+        return said
+    if said.state is not State.APPLIES and lost.all():
+        return Said(State.UNKNOWN, say("Nobody can tell whether a queue stands. {why}", why=unknown), said.figures)
+    return replace(said, advice=(unknown, *said.advice))
+
+
+def _answer(facts: Facts, window: Mask, work: Flow) -> Said:
     waiting = total_of(facts.values("requests_waiting"))
     figures = queue_figures.figures(facts, window, work, mean_wait(facts)[0], until_empty(facts))
     if not np.isfinite(waiting[window]).any():

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from obs import inside
+from obs.coverage import BLIND_RATIO
+from obs.facts import Facts
 from obs.means import Means
+from obs.series import Mask, anywhere
 from obs.text import Message, Moment, Names, Quantity, say, say_n
 from obs.verdict import Episode
 
@@ -36,3 +42,22 @@ def when_words(facts: Means, found: Sequence[Episode]) -> Message:
         "from {start} to {end}, {length} long",
         start=Moment(first.start, dated), end=Moment(first.end, dated), length=Quantity(first.end - first.start, "seconds"),
     )  # fmt: skip
+
+
+def unseen(facts: Facts) -> tuple[Mask, Message | None]:
+    """The replicas of which nothing is known for too much of the window or at its end, [replicas], and that in words: they make no
+    engine step, so that their gauges stand still, or their scrapes fail. None where there is no such replica."""
+    window = inside.inside(facts)
+    blind = (facts.stalled | facts.down)[:, window]
+    if not blind.size:
+        return np.zeros(facts.rows, dtype=np.bool_), None
+    mask = np.asarray((blind.mean(axis=1) > BLIND_RATIO) | blind[:, -1], dtype=np.bool_)
+    if not mask.any():
+        return mask, None
+    where = where_words(facts, (r.name for r, lost in zip(facts.readings.replicas, mask, strict=True) if lost))
+    first = float(facts.grid.times[window][anywhere(blind[mask]).argmax()])
+    words = say(
+        "On {where} nothing is known since {start} or so: the engine makes no step and its figures stand still, or its scrapes fail.",
+        where=where, start=Moment(first, facts.readings.end - facts.readings.start > _DAY),
+    )  # fmt: skip
+    return mask, words

@@ -71,7 +71,7 @@ INCIDENTS = (
     Incident("a bare restart", _site(deaths=(Death(1, TROUBLE),)), findings=("restarted",), may_find=("scrape_failing",)),
     Incident("a deploy, one replica after another", _site(replicas=3, deaths=tuple(Death(n, TROUBLE + 300 * n, 40) for n in range(3))),
              findings=("restarted",), may_find=("scrape_failing",)),
-    Incident("killed for host memory", _site(deaths=(Death(1, TROUBLE, oom_killed=True),), gpu_memory=_from(0.9, 0.9)),
+    Incident("killed for host memory", _site(deaths=(Death(1, TROUBLE, oom_killed=True),), gpu_memory=((0, 0.9), (2400, 0.985))),
              findings=("host_oom", "restarted"), may_find=("scrape_failing",)),
     Incident(
         "a death with full GPU memory and no counter", _site(deaths=(Death(1, TROUBLE),), gpu_memory=((0, 0.9), (2400, 0.985))),

@@ -52,10 +52,12 @@ def collect(
     *,
     now: float | None = None,
     step: float | None = None,
+    buckets: bool = True,
 ) -> Readings:
     """Everything that a diagnosis of this window and scope reads. Raises CallError (window, scope) and SourceError.
 
-    `now` (Unix seconds) cuts a window that reaches into the future; `step` overrides the diagnosis' own step.
+    `now` (Unix seconds) cuts a window that reaches into the future; `step` overrides the diagnosis' own step. No rule reads
+    `buckets`, and over days they are half of the work (measured): without them, the distributions are left out.
     """
     about = source.about()
     held = Window(about.start, about.end) if about.start is not None and about.end is not None else None
@@ -80,7 +82,8 @@ def collect(
     grid = Grid.covering(window.start - baseline, window.end, own_step)
     overrides = settings.promql if settings else {}
 
-    first = _ask(source, [a for v in known if v.role in ("engine", "gateway") for a in asks(v, names, scope, ranges, (), overrides)], grid)
+    served = [a for v in known if v.role in ("engine", "gateway") for a in asks(v, names, scope, ranges, (), overrides)]
+    first = _ask(source, [a for a in served if buckets or a.part != "buckets"], grid)
     seats = replicas.seats(r for r in first.rows if r.ask.part != "buckets")
     second = _ask(source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats)], grid)
     if "model" not in scope:
@@ -92,7 +95,7 @@ def collect(
     seats.sort(key=lambda s: (s.replica.namespace, s.replica.name))
 
     span = measure.Span(grid, window.start, window.end, max(2 * scrape, 60.0, own_step))
-    readings, buckets = _measure(
+    readings, histograms = _measure(
         [*first.rows, *second.rows],
         [*first.asked, *second.asked],
         {**first.refused, **second.refused},
@@ -108,7 +111,7 @@ def collect(
         rate_seconds=max((ranges.rate(v.id) for v in engines), default=ranges.rate("")),
         replicas=tuple(s.replica for s in seats),
         signals=readings,
-        buckets=buckets,
+        buckets=histograms,
         resets_seconds=ranges.resets,
         engine_seen=bool(engines),
         notes=_distinct((*_notes(known, scope), *first.notes, *second.notes)),

@@ -40,6 +40,11 @@ class Ranges:
         """Whether a step is longer than a scrape, so that a level must be looked for inside the step."""
         return self.step > 1.5 * self.scrape
 
+    @property
+    def inner(self) -> float:
+        """How finely an expression is looked at inside a coarse step: each look costs as much as a step of its own."""
+        return max(self.scrape, min(60.0, self.step / 6))
+
     def rate(self, vocabulary: str) -> float:
         """The window of a rate: at least four scrapes and 60 s, and no gap between two steps."""
         return max(60.0, self.rates.get(vocabulary, 60.0), self.step if self.coarse else 0.0)
@@ -157,7 +162,7 @@ def _ask(
     if candidate.expr:
         text = _filled(signal, candidate, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
         if ranges.coarse and kind is Kind.GAUGE and signal != "counter_resets":
-            text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.scrape)}])"
+            text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.inner)}])"
         return [ask("value", text)]
     metric = candidate.metric
     if kind is Kind.MEAN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,8 @@ TAG = "obs_q"  # the label that tells joined queries apart
 THREADS = 6  # more gain nothing: Prometheus is the bottleneck (measured: 1.4 times at most on 2 cores)
 WEIGHT = 60  # series of one joined request: joining costs Prometheus two to three times a query's own work (measured), a request some ms
 LEAST, HEAVY = 6, 30  # what a query and a histogram's buckets weigh at least
+WIDE_SECONDS, WIDE_TIMES = 8 * 3600.0, 3  # a question over more than this may take so many times as long: it reads days of samples
+SLICES = 4  # a query that is too slow over a wide grid is asked for in parts, down to a quarter of it
 LONG = 1500  # characters of a query that still travel in a URL
 SENSIBLE = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300)  # scrape intervals that people set
 
@@ -94,7 +96,7 @@ class Prometheus:
             rows = self._range(_joined(batch), grid)
         except (QueryRefusedError, TooSlowError) as error:
             if len(batch) == 1 and isinstance(error, TooSlowError):
-                raise
+                return {batch[0][0]: self._slices(batch[0][1], grid, SLICES, error)}
             if len(batch) == 1:
                 return {batch[0][0]: Answer((), np.empty((0, grid.count)), error.says)}
             half = len(batch) // 2
@@ -108,13 +110,28 @@ class Prometheus:
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise SourceError(self._odd()) from error
 
+    def _slices(self, query: Query, grid: Grid, slices: int, error: TooSlowError) -> Answer:
+        """One query over the halves of a wide grid, one after the other, put together again. Raises where a quarter is too slow too."""
+        if slices < 2 or grid.end - grid.start <= WIDE_SECONDS:
+            raise error
+        half = grid.count // 2
+        parts = [Grid(grid.start, grid.step, half), Grid(grid.start + half * grid.step, grid.step, grid.count - half)]
+        rows: list[Mapping[str, Any]] = []
+        for part in parts:
+            try:
+                rows += self._range(query.promql, part)
+            except TooSlowError as again:
+                found = self._slices(query, part, slices // 2, again)
+                rows += [_sparse(labels, values, part) for labels, values in zip(found.labels, found.values, strict=True)]
+        return _dense(_whole(rows), grid)
+
     def _range(self, promql: str, grid: Grid) -> list[Mapping[str, Any]]:
         self.requests += 1
         client = self._post if len(promql) > LONG else self._get
         start, end = (datetime.fromtimestamp(t, UTC) for t in (grid.start, grid.end))
-        rows = self._call(
-            client.custom_query_range, promql, start, end, f"{grid.step:g}", params={"timeout": duration(self._settings.timeout_seconds)}
-        )
+        seconds = self._settings.timeout_seconds * (WIDE_TIMES if grid.end - grid.start > WIDE_SECONDS else 1)
+        asked = {"params": {"timeout": duration(seconds)}, "timeout": seconds}
+        rows = self._call(client.custom_query_range, promql, start, end, f"{grid.step:g}", **asked)
         if not all(isinstance(row.get("values"), list) and isinstance(row.get("metric"), dict) for row in rows):
             raise SourceError(self._odd())
         return rows
@@ -170,6 +187,22 @@ def _dense(rows: list[Mapping[str, Any]], grid: Grid) -> Answer:
             values[i, at[inside]] = read[inside]
     values[~np.isfinite(values)] = np.nan
     return Answer(tuple(labels), values)
+
+
+def _whole(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows of several stretches of time as one row for each series."""
+    found: dict[tuple[tuple[str, str], ...], list[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(sorted(row["metric"].items())), []).extend(row["values"])
+    return [{"metric": dict(labels), "values": samples} for labels, samples in found.items()]
+
+
+def _sparse(labels: Mapping[str, str], values: Array, grid: Grid) -> Mapping[str, Any]:
+    """A row of an answer in the form in which Prometheus gives it."""
+    return {
+        "metric": labels,
+        "values": [[at, value] for at, value in zip(grid.times.tolist(), values.tolist(), strict=True) if value == value],
+    }
 
 
 def _sensible(seconds: float) -> float:

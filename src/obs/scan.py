@@ -2,78 +2,147 @@
 
 Holds of minutes and onsets to the minute need the scrape interval, which a month does not have the points for. So a long window
 is read coarsely (levels at their peak), and every stretch in which a row applies or a finding stands is read again as a window
-of its own would be: a live page and a retrospective agree.
+of its own would be: a live page and a retrospective agree. What the time does not suffice for stays coarse, and a note says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from obs.collect import FINE_SECONDS, collect
 from obs.config import Settings
 from obs.diagnosis import look, put_together
+from obs.order import Applying
 from obs.row import Row
 from obs.signals import Readings
 from obs.source import Source
-from obs.text import say
-from obs.verdict import Diagnosis, Finding
+from obs.text import Message, Quantity, say
+from obs.verdict import Diagnosis, Episode, Finding
 from obs.window import Window
 
 AROUND_SECONDS = 900.0  # read this much before and after what the coarse scan shows
 LEAST_STEP_SECONDS = 60.0  # the diagnosis' own step is the scrape interval, and at most this
-MOST_STRETCHES = 12  # the longest ones; what is left stays as coarse as it was seen
+MOST_STRETCHES = 12  # those with a row first, then the longest ones; what is left stays as coarse as it was seen
+BUDGET_SECONDS, LEAST_SECONDS = 10.0, 4.0  # no stretch is begun later than this after the start, and after the coarse scan
+THREADS = 3  # stretches that are read at once: more gain nothing on 2 cores (measured)
+BUCKETS_SECONDS = 2 * 86400.0  # distributions over more are half of the work, and no rule reads them
+AT_ONCE = LEAST_STEP_SECONDS  # an episode that ends at a cut and one that begins there are the same
+_ALIVE = ("kv_use", "requests_running", "requests_waiting", "up")  # a replica without any of these is no longer there
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A stretch that was read again."""
+
+    window: Window
+    rows: tuple[Row, ...]
+    found: tuple[Finding, ...]
 
 
 def scan(
     source: Source, window: Window, scope: Mapping[str, tuple[str, ...]], settings: Settings, now: float | None = None
 ) -> tuple[Readings, Diagnosis]:
     """Readings over the window (coarse where it is long), and its diagnosis. Raises CallError and SourceError as `collect` does."""
-    readings = collect(source, window, scope, settings, now=now)
+    until = time.monotonic() + BUDGET_SECONDS
+    whole = window.seconds <= BUCKETS_SECONDS
+    readings = collect(source, window, scope, settings, now=now, buckets=whole)
     rows, found = look(readings, settings.thresholds)
     if readings.end - readings.start > FINE_SECONDS and readings.grid.step > min(readings.scrape_seconds, LEAST_STEP_SECONDS):
-        stretches, left = _stretches(readings, rows, found)
-        parts = [collect(source, stretch, scope, settings) for stretch in stretches]
-        looked = [look(part, settings.thresholds) for part in parts]
-        rows = tuple(_merged(row, stretches, [judged[number] for judged, _ in looked]) for number, row in enumerate(rows))
-        found = _found(found, stretches, [fine for _, fine in looked])
-        if left:
-            note = say("{count} more stretches of this window were read coarsely: choose a shorter window to see them exactly.", count=left)
-            readings = replace(readings, notes=(*readings.notes, note))
+        until = max(until, time.monotonic() + LEAST_SECONDS)
+        stretches = _stretches(readings, rows, found)
+        parts = _read(source, stretches[:MOST_STRETCHES], readings.end, scope, settings, until)
+        rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(rows))
+        found = _found(found, parts)
+        readings = replace(readings, notes=(*readings.notes, *_notes(len(stretches) - len(parts), whole)))
     return readings, put_together(readings, settings.thresholds, rows, found)
 
 
-def _stretches(readings: Readings, rows: Sequence[Row], found: Sequence[Finding]) -> tuple[list[Window], int]:
-    """Where the coarse scan shows something, in order, none longer than six hours; and how many more there were."""
-    spans = [(part.start, part.episode.end) for row in rows for part in row.applying] + [(f.start, f.end) for f in found]
+def _notes(left: int, whole: bool) -> Iterable[Message]:
+    if left:
+        yield say("{count} more stretches of this window were read coarsely: choose a shorter window to see them exactly.", count=left)
+    if not whole:
+        yield say(
+            "Distributions, hence percentiles and the longest prompt, are not read over more than {longest}.",
+            longest=Quantity(BUCKETS_SECONDS, "seconds"),
+        )
+
+
+def _stretches(readings: Readings, rows: Sequence[Row], found: Sequence[Finding]) -> list[Window]:
+    """Where the coarse scan shows something, none longer than six hours; those with a row first, then the longest."""
+    applying = [(part.start, part.episode.end) for row in rows for part in row.applying]
     merged: list[tuple[float, float]] = []
     for start, end in sorted(
-        (max(readings.start, a - AROUND_SECONDS), min(readings.end, (b or readings.end) + AROUND_SECONDS)) for a, b in spans
+        (max(readings.start, a - AROUND_SECONDS), min(readings.end, (readings.end if b is None else b) + AROUND_SECONDS))
+        for a, b in applying + [(f.start, f.end) for f in found]
     ):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
             merged.append((start, end))
     cut = [Window(a, min(a + FINE_SECONDS, end)) for start, end in merged for a in _cuts(start, end)]
-    chosen = sorted(sorted(cut, key=lambda w: -w.seconds)[:MOST_STRETCHES], key=lambda w: w.start)
-    return chosen, len(cut) - len(chosen)
+    return sorted(cut, key=lambda w: (not any(_overlap(w, a, b) for a, b in applying), -w.seconds))
 
 
 def _cuts(start: float, end: float) -> list[float]:
     return [start + number * FINE_SECONDS for number in range(int((end - start - 1) // FINE_SECONDS) + 1)]
 
 
-def _inside(start: float, stretches: Sequence[Window]) -> bool:
-    return any(window.start <= start <= window.end for window in stretches)
+def _overlap(window: Window, start: float, end: float | None) -> bool:
+    return start <= window.end and (end is None or end >= window.start)
 
 
-def _merged(coarse: Row, stretches: Sequence[Window], fine: Sequence[Row]) -> Row:
+def _read(
+    source: Source, stretches: Sequence[Window], last: float, scope: Mapping[str, tuple[str, ...]], settings: Settings, until: float
+) -> list[_Part]:
+    """The stretches, in the order of time, as far as the time suffices. `last` is the end of the whole window."""
+
+    def one(window: Window) -> _Part | None:
+        if time.monotonic() > until:
+            return None
+        readings = collect(source, window, scope, settings, buckets=False)
+        rows, found = look(readings, settings.thresholds)
+        if window.end < last:
+            rows = tuple(replace(row, applying=tuple(_ended(part, readings) for part in row.applying)) for row in rows)
+            found = tuple(
+                finding if finding.id == "series_vanished" else replace(finding, end=finding.end or window.end) for finding in found
+            )
+        return _Part(window, rows, found)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        parts = list(pool.map(one, stretches))
+    return sorted((part for part in parts if part is not None), key=lambda part: part.window.start)
+
+
+def _ended(part: Applying, readings: Readings) -> Applying:
+    """An episode that lasts at the end of a stretch which is not the window's end: it is known until its replicas were last seen."""
+    if part.episode.end is not None:
+        return part
+    seen = np.zeros(readings.grid.count, dtype=bool)
+    for signal in _ALIVE:
+        values = readings.signals[signal].values
+        of = [i for i, replica in enumerate(readings.replicas) if not part.episode.replicas or replica.name in part.episode.replicas]
+        if len(values) == len(readings.replicas):
+            seen |= np.isfinite(values[of]).any(axis=0)
+    steps = np.flatnonzero(seen)
+    end = min(readings.end, float(readings.grid.times[steps[-1]]) + readings.grid.step) if steps.size else readings.end
+    return replace(part, episode=replace(part.episode, end=max(part.start, end)))
+
+
+def _merged(coarse: Row, parts: Sequence[_Part], fine: Sequence[Row]) -> Row:
     """A row's exact episodes where it was read exactly, its coarse ones elsewhere, and the evidence of its longest episode."""
-    applying = [part for part in coarse.applying if not _inside(part.start, stretches)]
-    for window, row in zip(stretches, fine, strict=True):
-        for part in row.applying:
-            end = part.episode.end if part.episode.end is not None or window is stretches[-1] else window.end
-            applying.append(replace(part, episode=replace(part.episode, end=end)))
+    applying = [left for part in coarse.applying for left in _outside(part, parts)]
+    for part, row in zip(parts, fine, strict=True):
+        for one in row.applying:
+            before = next((i for i, old in enumerate(applying) if _continues(old.episode, one.episode, part.window)), None)
+            if before is None:
+                applying.append(one)
+            else:
+                applying[before] = replace(applying[before], episode=replace(applying[before].episode, end=one.episode.end))
     best = max([row for row in fine if row.applying], key=_longest, default=None)
     shown = best or coarse
     return replace(
@@ -81,10 +150,32 @@ def _merged(coarse: Row, stretches: Sequence[Window], fine: Sequence[Row]) -> Ro
     )
 
 
+def _continues(old: Episode, new: Episode, window: Window) -> bool:
+    """Whether an episode that a stretch begins with is the one that the stretch before it, adjacent, ended with."""
+    at_the_cut = old.end is not None and abs(old.end - window.start) <= AT_ONCE and new.start - window.start <= AT_ONCE
+    return at_the_cut and set(old.replicas) == set(new.replicas)
+
+
+def _outside(part: Applying, parts: Sequence[_Part]) -> list[Applying]:
+    """What is left of a coarse episode outside of what was read exactly: that may say otherwise, and it is right."""
+    left: list[tuple[float, float | None]] = [(part.start, part.episode.end)]
+    for read in (fine.window for fine in parts):
+        left = [
+            piece
+            for start, end in left
+            for piece in (
+                [(start, end)]
+                if not _overlap(read, start, end)
+                else [(a, b) for a, b in ((start, read.start), (read.end, end)) if b is None or b > a]
+            )
+        ]
+    return [replace(part, episode=replace(part.episode, start=start, end=end)) for start, end in left]
+
+
 def _longest(row: Row) -> float:
     return max(float("inf") if p.episode.end is None else p.episode.end - p.start for p in row.applying)
 
 
-def _found(coarse: Sequence[Finding], stretches: Sequence[Window], fine: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
-    kept = [finding for finding in coarse if not _inside(finding.start, stretches)]
-    return tuple(sorted([*kept, *(finding for found in fine for finding in found)], key=lambda f: (f.start, f.id)))
+def _found(coarse: Sequence[Finding], parts: Sequence[_Part]) -> tuple[Finding, ...]:
+    kept = [finding for finding in coarse if not any(part.window.start <= finding.start <= part.window.end for part in parts)]
+    return tuple(sorted([*kept, *(finding for part in parts for finding in part.found)], key=lambda f: (f.start, f.id)))

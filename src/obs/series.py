@@ -107,9 +107,9 @@ def median(values: Array) -> Array:
     """The median along the last axis, ignoring NaN; NaN where none is known. Faster than `nanmedian` and without a warning."""
     ordered = np.sort(values, axis=-1)  # NaN go last
     n = np.isfinite(values).sum(axis=-1)
-    pick = np.maximum(n - 1, 0) // 2
-    low = np.take_along_axis(ordered, pick[..., None], axis=-1)[..., 0]
-    high = np.take_along_axis(ordered, (np.maximum(n, 1) // 2)[..., None], axis=-1)[..., 0]
+    flat, first = ordered.reshape(-1), ordered.shape[-1] * np.arange(n.size).reshape(n.shape)  # half the time of take_along_axis
+    low = flat[first + np.maximum(n - 1, 0) // 2]
+    high = flat[first + np.maximum(n, 1) // 2]
     return np.where(n > 0, np.where(n % 2 == 1, low, (low + high) / 2), np.nan)
 
 

@@ -115,7 +115,7 @@ class PrometheusSession(requests.Session):
         """One request, answered in full and in time. Raises SourceError; QueryRefusedError where only this query is at fault."""
         if method == "POST":
             kwargs["data"] = kwargs.pop("params", None)
-        seconds = self._source.timeout_seconds
+        seconds = kwargs.pop("timeout", None) or self._source.timeout_seconds
         kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
         kwargs["auth"] = self.auth
         deadline = time.monotonic() + seconds + 2
@@ -124,7 +124,7 @@ class PrometheusSession(requests.Session):
             response._content = self._read(response, deadline)
         except (requests.exceptions.RequestException, HTTPError) as error:
             if _timed_out(error):
-                raise TooSlowError(504, self._too_slow()) from error
+                raise TooSlowError(504, self._too_slow(seconds)) from error
             raise SourceError(self._unreachable(error)) from error
         self._check(response)
         return response
@@ -148,12 +148,12 @@ class PrometheusSession(requests.Session):
                     )
         return b"".join(chunks)
 
-    def _too_slow(self) -> Message:
+    def _too_slow(self, seconds: float) -> Message:
         return say(
             "{address} did not answer within {seconds}. Choose a shorter window or a narrower scope, or raise "
             "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
             address=self._source.address,
-            seconds=Quantity(self._source.timeout_seconds, "seconds"),
+            seconds=Quantity(seconds, "seconds"),
         )
 
     def _unreachable(self, error: Exception) -> Message:

@@ -141,7 +141,7 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
 def _form(plot: Plot) -> str:
     """As much of a time as tells the axis' marks apart."""
     seconds = plot.end - plot.start
-    return "%d.%m. %H:%M" if seconds > 2 * 86400 else "%H:%M" if seconds > 4 * 60 else "%H:%M:%S"
+    return "%d.%m. %H:%M" if seconds > 86400 else "%H:%M" if seconds > 4 * 60 else "%H:%M:%S"
 
 
 def _named(spec: Spec, plot: Plot, _: Reader) -> Spec:

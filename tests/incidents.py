@@ -56,7 +56,8 @@ STORM = _site(rate=3.0, timeout=10.0, retries=2, slowdown=_from(1.0, 3.0, TROUBL
 INCIDENTS = (
     # nothing of the table
     Incident("a healthy hour", _site()),
-    Incident("a healthy hour without a gateway", _site(), Scraping(start=1500, end=4500, without=GATEWAY), rows={LOAD: "unknown"}),
+    Incident("a healthy hour without a gateway", _site(), Scraping(start=1500, end=4500, without=GATEWAY),
+             rows={LOAD: "unknown", FIRST: "unknown"}),
     Incident("a full cache that does its job", _site(kv_floor=0.96)),
     Incident("preemptions without latency", _site(idle_preemptions=_from(0.0, 0.2)), rows={LATENCY: "suspected"}),
     Incident("latency without pressure", _site(rate=0.5, slowdown=_from(1.0, 3.0)), rows={LATENCY: "suspected"}),

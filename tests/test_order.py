@@ -1,5 +1,7 @@
 """Which row explains the others: order in time, KV space before the queue it makes, and the chain in a sentence."""
 
+import re
+
 import pytest
 from tests.incidents import BY_NAME, readings
 from tests.scrapes import T0
@@ -95,7 +97,7 @@ def crowd():
 def test_retries_that_come_first_make_the_latency(storm):
     assert storm.primary == LOAD
     assert storm.verdict(LATENCY).follows_from == LOAD
-    assert "The latency follows the retries: it is their doing." in render(storm.summary)
+    assert re.search(r"The latency [^.]*of the retries", render(storm.summary))
 
 
 def test_kv_space_that_fills_ten_minutes_earlier_makes_the_retries(crowd):
@@ -103,12 +105,12 @@ def test_kv_space_that_fills_ten_minutes_earlier_makes_the_retries(crowd):
     assert (first - T0, retries - T0) == (pytest.approx(2700, abs=60), pytest.approx(3330, abs=120))
     assert crowd.primary == LATENCY
     assert crowd.verdict(LOAD).follows_from == LATENCY
-    assert "The time-outs and retries follow the latency." in render(crowd.summary)
+    assert re.search(r"The time-outs and retries [^.]*the latency\.", render(crowd.summary))
 
 
 def test_a_queue_from_full_kv_space_is_the_pool_s_doing(crowd):
     assert crowd.verdict(FIRST).follows_from == LATENCY
-    assert "the queue that the full KV space makes" in render(crowd.summary)
+    assert re.search(r"first token [^.]*queue[^.]*KV space", render(crowd.summary))
 
 
 def test_the_chain_names_stage_and_replicas():

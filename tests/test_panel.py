@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from obs.links import View
-from obs.ui import address, panel, take
+from obs.ui import address, panel, take, zoom
 from obs.ui.course import Course
 from obs.ui.palette import COLORS, dashes, replica_colors
 from obs.ui.plot import LINES, Plot, Rule, plotted, thinned
@@ -139,7 +139,7 @@ def gone(monkeypatch):
 def test_a_drag_is_read_on_the_readers_clock(gone):
     """17:02:24 on Tokyo's clock, drawn as if it were UTC, is 08:02:24 UTC."""
     at = [datetime(2027, 1, 15, 17, minute, 24, tzinfo=UTC).timestamp() * 1000 for minute in (9, 2)]  # dragged to the left
-    panel.zoomed(View(scope={"namespace": ("prod",)}), _State({"at": at}), Reader("en", "Asia/Tokyo"))
+    zoom.zoomed(View(scope={"namespace": ("prod",)}), _State({"at": at}), Reader("en", "Asia/Tokyo"))
     assert [(view.start, view.end, view.scope) for view in gone] == [
         ("2027-01-15T08:02:24Z", "2027-01-15T08:09:24Z", {"namespace": ("prod",)})
     ]
@@ -147,6 +147,6 @@ def test_a_drag_is_read_on_the_readers_clock(gone):
 
 def test_a_click_is_no_drag(gone):
     for brush in ({}, None, {"at": [1.0e12, 1.0e12 + 500]}, {"at": []}):
-        panel.zoomed(View(), _State(brush), Reader())
-    panel.zoomed(View(), None, Reader())
+        zoom.zoomed(View(), _State(brush), Reader())
+    zoom.zoomed(View(), None, Reader())
     assert gone == []

@@ -11,8 +11,9 @@ import pytest
 
 from obs.ui.bar import escaped
 from obs.ui.markup import Html, tag, text
+from obs.ui.plot import thinned
 from obs.ui.reader import Reader
-from obs.ui.spark import HEIGHT, WIDTH, coarse, sparkline
+from obs.ui.spark import HEIGHT, WIDTH, sparkline
 from obs.verdict import Episode
 
 HOSTILE = [
@@ -96,7 +97,8 @@ def test_a_short_peak_survives_when_a_long_line_is_thinned() -> None:
     times, values = np.arange(5000.0), np.zeros(5000)
     values[1234] = 7.0
     values[4000:] = np.nan
-    at, shown = coarse(times, values, 100)
+    at, lines = thinned(times, values[None, :], 100)
+    shown = lines[0]
     assert shown.size <= 100
     assert np.nanmax(shown) == 7.0
     assert math.isnan(shown[-1])

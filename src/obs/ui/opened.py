@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import streamlit as st
 
 from obs.text import Names
 from obs.titles import STANCES
+from obs.ui import legend, screen, zoom
 from obs.ui.answer import Answer
 from obs.ui.charts import chart
 from obs.ui.markup import Html, join, show, tag
@@ -56,5 +55,9 @@ def _chart(piece: Evidence, verdict: Verdict, answer: Answer, _: Reader) -> None
     if course is None:
         show(tag("div", _("Nothing to draw: there is no such figure in this window."), cls="nothing"))
         return
-    frame, spec = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
-    st.vega_lite_chart(frame, deepcopy(spec), width="stretch", alt=_.tell(piece.says))
+    view = screen.current().view
+    plot = chart(piece, course, answer.readings.grid.times, verdict, answer.diagnosis, _)
+    several = len(course.names) > 1
+    if several:
+        show(tag("div", legend.keys(plot, len(course.names) - len(plot.names), None, _), cls="keys"))
+    zoom.draw(plot, f"{verdict.row}-{piece.signal}", view, _.tell(piece.says), _)

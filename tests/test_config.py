@@ -4,6 +4,7 @@ import pytest
 
 from obs.config import SourceSettings, load, masked
 from obs.errors import CallError
+from obs.language import render
 
 
 def said(error) -> str:
@@ -27,13 +28,32 @@ def _clean(monkeypatch):
         ("OBS_PROMETHEUS_URL", "http://[::1"),
         ("OBS_PROMETHEUS_URL", "http://a:99999"),
         ("OBS_THRESHOLDS__KV_USE", "high"),
+        ("OBS_THRESHOLDS__KV_USE", "7"),
+        ("OBS_THRESHOLDS__KV_USE", "0"),
+        ("OBS_THRESHOLDS__KV_USE", "nan"),
+        ("OBS_THRESHOLDS__HOLD", "-120"),
+        ("OBS_THRESHOLDS__HOLD", "inf"),
+        ("OBS_THRESHOLDS__NOPE", "0.5"),
     ],
 )
 def test_a_wrong_value_names_its_variable(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     with pytest.raises(CallError) as error:
         load()
-    assert name in said(error)
+    assert name in render(error.value.says)
+
+
+@pytest.mark.parametrize(("name", "value"), [("kv_use", 1.0), ("kv_use", 0.01), ("hold", 600.0), ("waiting", 50.0)])
+def test_a_figure_that_readings_can_reach_is_taken(monkeypatch, name, value):
+    monkeypatch.setenv(f"OBS_THRESHOLDS__{name.upper()}", str(value))
+    assert load().thresholds == {name: value}
+
+
+def test_a_wrong_option_is_not_blamed_on_a_variable():
+    with pytest.raises(CallError) as error:
+        load(prometheus_url="notaurl")
+    assert render(error.value.says).startswith("--prometheus-url is no address")
+    assert "OBS_" not in render(error.value.says)
 
 
 def test_a_wrong_value_is_not_repeated(monkeypatch):

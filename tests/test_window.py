@@ -92,6 +92,7 @@ def test_any_text_is_a_time_or_a_sentence(text):
     [
         (Window(NOW, NOW), "The window is 0 s long; give an end after its start."),
         (Window(NOW, NOW - 60), "The window ends at 2026-11-30T13:19:05Z, before it starts at 2026-11-30T13:20:05Z; swap the two."),
+        (Window(NOW + 60, NOW), "The window starts at 2026-11-30T13:21:05Z, which is still to come; choose an earlier start."),
         (Window(NOW + 60, NOW + 120), "The window starts at 2026-11-30T13:21:05Z, which is still to come; choose an earlier start."),
         (Window(NOW - 10 * 365 * 86400, NOW), "The window is 3,650 d long, and the longest is 31 d; choose a shorter one."),
     ],

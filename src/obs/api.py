@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from obs import bundle, links
@@ -15,7 +16,19 @@ from obs.report import Report
 from obs.report_json import to_json
 from obs.scan import scan
 from obs.source import Source
+from obs.text import Message, say
 from obs.window import Window
+
+# What the page does without, and says so; here nothing was done, and the same holes are filled.
+_REFUSED: Mapping[str, Message] = {
+    "{name} was ignored: {reason}": say("{name} was refused: {reason}"),
+    "{name} was ignored: it belongs to Grafana and means nothing here.": say(
+        "{name} was refused: it belongs to Grafana and means nothing here."
+    ),
+    "{name} was ignored: it cannot be the name of a label.": say("{name} was refused: it cannot be the name of a label."),
+    "The comparison was left out: it needs both compare_from and compare_to.": say("A comparison needs both compare_from and compare_to."),
+    "The link names both a source and a recording; the recording is shown.": say("Name a source or a recording, not both."),
+}
 
 
 def diagnosis_response(params: Mapping[str, Sequence[str]], settings: Settings, now: float) -> tuple[int, dict[str, Any]]:
@@ -37,7 +50,8 @@ def strict(params: Mapping[str, Sequence[str]]) -> View:
     """The view of the parameters; a CallError for the first that does not parse."""
     view, notes = links.parse("", params)
     if notes:
-        raise CallError(notes[0])
+        refused = _REFUSED.get(notes[0].template)
+        raise CallError(replace(refused, values=notes[0].values) if refused else notes[0])
     return view
 
 
@@ -52,7 +66,8 @@ def open_source(view: View, settings: Settings) -> Source:
 def report(source: Source, view: View, settings: Settings, now: float) -> Report:
     """Collects, diagnoses, and holds what a report is made of. Times without an offset are UTC where the view has no zone."""
     readings, found = scan(source, window(source, view, now), view.scope, settings)
-    return Report(found, readings, source.about(), view.scope, negotiate(view.lang), view.zone or "UTC")
+    made_for = source.manifest.scope if isinstance(source, bundle.Bundle) else {}  # a bundle holds no more than it was made for
+    return Report(found, readings, source.about(), {**made_for, **view.scope}, negotiate(view.lang), view.zone or "UTC")
 
 
 def window(source: Source, view: View, now: float) -> Window:

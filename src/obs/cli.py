@@ -65,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
 
     bundle = commands.add_parser("bundle", help="keep the readings of a window in one file", parents=[_view_options(bundle=False)])
     bundle.add_argument("--output", metavar="FILE", type=Path, required=True, help="the file to write")
+    bundle.add_argument("--force", action="store_true", help="write over a file that is there")
     bundle.set_defaults(run=_bundle, bundle=None)
 
     coverage = commands.add_parser("coverage", help="which signals the source has, and why others are missing", parents=[_view_options()])
@@ -124,6 +125,8 @@ def _bundle(args: argparse.Namespace) -> str:
 
     source, view, settings, now = _asked(args)
     window = api.window(source, view, now)
+    if args.output.exists() and not args.force:
+        raise CallError(say("{file} is there already; give another name, or --force.", file=Names((str(args.output),))))
     try:
         bundle.write(args.output, source, window, view.scope, settings, thresholds=settings.thresholds)
     except OSError as error:

@@ -5,6 +5,7 @@ Secrets come from a file or the environment only, and are in no repr, log, link 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from obs.errors import CallError
 from obs.text import Names, say
+from obs.thresholds import THRESHOLDS
 
 PREFIX = "OBS_"
 T = TypeVar("T")
@@ -72,7 +74,7 @@ class Settings(BaseSettings):
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
     notes_dir: Path | None = Field(None, description="Where incident notes are kept.")
-    thresholds: dict[str, float] = Field(default_factory=dict, description="Thresholds of the rules, by their id.")
+    thresholds: dict[str, float] = Field(default_factory=dict, description="Thresholds of the rules, by their id; a ratio is 0 to 1.")
     promql: dict[str, str] = Field(default_factory=dict, description="PromQL for a signal, by its id, instead of the vocabulary's.")
 
     @field_validator("sources", mode="before")
@@ -140,5 +142,27 @@ def load(**overrides: Any) -> Settings:
         settings = _checked(lambda: Settings(**given))
     except ValueError as error:  # a nested variable that is not JSON, a file that is not TOML
         raise CallError(say("The settings cannot be read: {problem}.", problem=str(error).splitlines()[0])) from error
-    settings.source()  # the address too is checked at the start
+    _check_thresholds(settings.thresholds)
+    try:
+        settings.source()  # the address too is checked at the start
+    except CallError as error:
+        if given.get("prometheus_url") is None:
+            raise
+        raise CallError(say("--prometheus-url is no address: write it as a browser opens it, with http:// or https:// first.")) from error
     return settings
+
+
+def _check_thresholds(given: Mapping[str, float]) -> None:
+    """A figure that no reading can reach, or that every one does, would silence a rule: it is refused, and its variable named."""
+    for name, value in given.items():
+        variable = f"{PREFIX}THRESHOLDS__{name.upper()}"
+        if name not in THRESHOLDS:
+            known = ", ".join(THRESHOLDS)
+            raise CallError(say("{variable} is wrong: there is no such threshold. Known: {known}.", variable=variable, known=known))
+        most = 1.0 if THRESHOLDS[name].unit == "ratio" else math.inf
+        if not (math.isfinite(value) and 0 < value <= most):
+            raise CallError(
+                say("{variable} is wrong: a ratio lies above 0 and is 1 at most (0.9 is 90 %).", variable=variable)
+                if most == 1
+                else say("{variable} is wrong: the figure must be finite and above 0.", variable=variable)
+            )

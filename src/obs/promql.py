@@ -11,6 +11,7 @@ from obs.text import say
 
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _REGEX_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")  # RE2's; re.escape would also escape blanks, which RE2 refuses
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -32,6 +33,8 @@ def label_name(name: str) -> str:
 def matcher(label: str, values: Iterable[str]) -> str:
     """Exactly this value, or exactly any of these."""
     wanted = tuple(dict.fromkeys(values))
+    if any(_UNSENDABLE.search(value) for value in wanted):
+        raise CallError(say("The value of “{label}” holds a NUL or bytes that are no text; no label value does.", label=label))
     if len(wanted) == 1:
         return f"{label_name(label)}={quote(wanted[0])}"
     anything = "|".join(_REGEX_SPECIAL.sub(r"\\\1", value) for value in wanted)

@@ -166,6 +166,9 @@ def check(window: Window, now: float, held: Window | None = None) -> Window:
 
     `held` is the stretch of a source that holds no other (a bundle, whose end is its `now`).
     """
+    to_come = say("The window starts at {start}, which is still to come; choose an earlier start.", start=rfc3339(window.start))
+    if window.seconds < 0 and window.start > now and held is None:  # a start alone: the end is now
+        raise CallError(to_come)
     if window.seconds < 0:
         raise CallError(
             say(
@@ -183,7 +186,7 @@ def check(window: Window, now: float, held: Window | None = None) -> Window:
             )
         )
     if window.start >= now:
-        raise CallError(say("The window starts at {start}, which is still to come; choose an earlier start.", start=rfc3339(window.start)))
+        raise CallError(to_come)
     cut = Window(window.start, now, live=True) if window.end > now else window
     if cut.seconds > LONGEST_SECONDS:
         raise CallError(

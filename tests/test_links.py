@@ -65,6 +65,7 @@ STABLE = [  # links that were shared once: each must open the same view for good
     ("/?timezone=utc", View(zone="UTC")),
     ("/?timezone=browser", View()),
     ("/?view=table", View()),
+    ("/?utm_source=mail&utm_medium=x&fbclid=1&gclid=2", View()),
 ]
 
 
@@ -89,6 +90,7 @@ def test_a_link_that_was_shared_once_opens_the_same_view_for_good(address, view)
         ("/?__name__=up", View(), "__name__ was ignored: it cannot be the name of a label."),
         ("/?pod%22%7D=x", View(), 'pod"} was ignored: it cannot be the name of a label.'),
         ("/?var-from=x", View(), "var-from was ignored: it cannot be the name of a label."),
+        ("/?no_page=nothere", View(), "There is no page /nothere; this is the diagnosis."),
         ("/?orgId=1", View(), "orgId was ignored: it belongs to Grafana and means nothing here."),
     ],
 )
@@ -97,6 +99,13 @@ def test_what_does_not_parse_falls_back_and_says_so(address, view, note):
     assert got == view
     assert len(notes) == 1
     assert notes[0].startswith(note)
+
+
+def test_only_a_window_whose_end_moves_is_live():
+    now = 1_796_000_000.0
+    assert resolve(View(start="now-1h", end="now"), now).live
+    assert resolve(View(start="now/d", end="now/d"), now).live
+    assert not resolve(View(start="now-1h", end=str(int(now) + 3600)), now).live  # cut at now, and pinned all the same
 
 
 def test_an_endless_value_is_cut_in_what_is_said_of_it():

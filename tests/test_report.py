@@ -146,7 +146,8 @@ def test_the_markdown_has_what_decided_and_what_is_missing():
 
 def test_one_line_for_a_chat_is_a_link_that_names_cannot_break():
     line = share_markdown(report(link="https://obs.example/"))
-    assert re.fullmatch(r"\[Latency rose without errors, .*\]\(https://obs\.example/\)", line)
+    when = r"30 Nov 2026 \d\d:\d\d:\d\d-\d\d:\d\d:\d\d UTC"
+    assert re.fullmatch(rf"\[{when}, .*: Latency rises without errors, KV cache use 99 %, .*\]\(https://obs\.example/\)", line)
     assert "\n" not in line
     assert markdown_escape("a]b[c") == "a\\]b\\[c"
 

@@ -20,9 +20,10 @@ from obs.window import Window, check, is_relative, parse_time, rfc3339, zone_inf
 PAGES = ("", "kv", "queue", "first-token", "retries", "memory", "replicas", "data", "timeline", "compare", "incidents")
 
 # Words with a meaning of their own in a link: none of them can be a scope label.
-_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view")
+_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view", "no_page")
 _IGNORED = ("orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
 RESERVED = frozenset((*_OWN, *_IGNORED, "timezone", "embed", "embed_options"))  # Grafana's zone; Streamlit's own
+_TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id")  # what mailers and chats append; nobody means it
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # Prometheus' rule for label names
 _BUNDLE = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
@@ -75,6 +76,8 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         bundle=one("bundle", _bundle),
         kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
     )
+    for asked in params.get("no_page", ())[-1:]:
+        notes.append(say("There is no page {page}; this is the diagnosis.", page=Names((f"/{asked}",))))
     if view.source and view.bundle:
         notes.append(say("The link names both a source and a recording; the recording is shown."))
         view = replace(view, source=None)
@@ -92,7 +95,7 @@ def resolve(view: View, now: float, about: About | None = None, *, browser_zone:
     if about and held and view.start is None and view.end is None:
         return check(Window(*about.opening) if about.opening else held, now, held)
     window = check(_window(view.start, view.end, now, view.zone or browser_zone), now, held)
-    return replace(window, live=window.live and held is None)
+    return replace(window, live=window.live and held is None and is_relative(view.end or "now"))  # an end still to come does not move
 
 
 def comparison(view: View, now: float, about: About | None = None, *, browser_zone: str = "UTC") -> Window | None:
@@ -152,7 +155,7 @@ def _scope(params: Mapping[str, Sequence[str]], notes: list[Message]) -> dict[st
         label = name.removeprefix("var-")
         if name in _IGNORED:
             notes.append(say("{name} was ignored: it belongs to Grafana and means nothing here.", name=Names((name,))))
-        elif name in RESERVED or not any(values):
+        elif name in RESERVED or _TRACKING.fullmatch(name) or not any(values):
             continue
         elif label in RESERVED or label.startswith("__") or not _LABEL.fullmatch(label):
             notes.append(say("{name} was ignored: it cannot be the name of a label.", name=Names((name,))))

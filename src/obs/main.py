@@ -35,6 +35,9 @@ def main() -> None:
     if window is not None:
         _ = replace(_, dated=not _.one_day(window.start, window.end))
 
+    frame.speak(_.lang)
+    if view.kiosk:
+        st.html(HERE / "ui/kiosk.css")
     frame.top(view, page, _)
     slots = bar.draw(view, window, about.end if about and about.end else now, _)
     if answer.is_sample(view):
@@ -48,7 +51,11 @@ def main() -> None:
                 found = answer.answer(view, window, now)
         except ObsError as error:
             failed = error.says
-    shown = Screen(view, _, notes, about, window, found, failed)
+        else:
+            answer.remember(view, found, time.time())
+    past = answer.remembered(view) if found is None else None
+    shown = Screen(view, _, notes, about, window, found, failed, past)
+    st.set_page_config(page_title=screen.title(shown))
     screen.keep(shown)
     if slots.scope.open:
         with slots.scope:

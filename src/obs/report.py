@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from obs.language import NONE_SHOWN, quantity_text, render, value_text
+from obs.order import DAY_SECONDS
 from obs.signals import Readings
 from obs.source import About
 from obs.text import Message, Moment, Names, Quantity, say
 from obs.titles import ROWS, STAGES, STANCES, STATES, STATUSES
-from obs.verdict import Diagnosis, Episode, Evidence, Stance, State, Verdict
+from obs.verdict import ROW_IDS, Diagnosis, Episode, Evidence, Stance, State, Verdict
 from obs.window import rfc3339, zone_info
 
 _STATE_MARKS = {State.APPLIES: "●", State.SUSPECTED: "▲", State.CLEAR: "✓", State.UNKNOWN: "?"}
@@ -89,9 +90,42 @@ def to_markdown(report: Report) -> str:
 
 
 def share_markdown(report: Report) -> str:
-    """One line for a chat or a ticket: the answer, linked."""
-    headline = markdown_escape(report.text(report.diagnosis.headline))
-    return f"[{headline}]({report.link})" if report.link else headline
+    """One line for a chat or a ticket, linked: when with date and zone, what was looked at, the row, its first evidence, and where."""
+    d = report.diagnosis
+    verdict = d.verdict(d.primary) if d.primary in ROW_IDS else None
+    replicas = report.readings.replicas
+    where = "/".join(
+        ",".join(report.scope.get(label, ()) or sorted(held)) if len(held) == 1 or label in report.scope else ""
+        for label, held in (("namespace", {r.namespace for r in replicas} - {""}), ("model", {r.model for r in replicas} - {""}))
+    ).strip("/")
+    if verdict is None or not verdict.episodes:
+        words = [report.text(d.headline).rstrip(".")]
+        when = _absolute(d.start, d.end, report)
+    else:
+        last = verdict.episodes[-1]
+        when = _absolute(last.start, last.end, report)
+        first = next((e for e in verdict.evidence if e.stance is Stance.SUPPORTS and e.value is not None), None)
+        figure = ""
+        if first is not None and first.value is not None:
+            figure = report.text(say("{title} {value}", title=first.title, value=Quantity(first.value, first.unit)))
+        on = report.text(say("{n} of {all} replicas", n=len(last.replicas), all=len(d.replicas))) if last.replicas else ""
+        words = [part for part in (report.text(ROWS[verdict.row]), figure, on) if part]
+    line = markdown_escape(f"{', '.join(part for part in (when, where) if part)}: {', '.join(words)}")
+    return f"[{line}]({report.link})" if report.link else line
+
+
+def _absolute(start: float, end: float | None, report: Report) -> str:
+    """A stretch with its date and zone: `1 Nov 2026 21:15:15-22:00:45 UTC`; one that lasts says so."""
+    from babel.dates import format_date  # the locale data is wanted only here
+
+    def moment(at: float, dated: bool) -> str:
+        local = datetime.fromtimestamp(at, zone_info(report.zone))
+        return (format_date(local.date(), "d MMM y", locale=report.lang) + " " if dated else "") + local.strftime("%H:%M:%S")
+
+    if end is None:
+        return report.text(say("since {moment} {zone}", moment=moment(start, True), zone=report.zone))
+    same = moment(start, True)[:-8] == moment(end, True)[:-8]
+    return f"{moment(start, True)}-{moment(end, not same)} {report.zone}"
 
 
 def markdown_escape(text: str) -> str:
@@ -147,7 +181,8 @@ def _details(verdict: Verdict, report: Report) -> Iterator[str]:
     """Why, since when, the evidence with its onset, what is missing."""
     yield from _since(verdict, report)
     for e in verdict.evidence:
-        onset = say("since {at}", at=Moment(e.onset)) if e.onset is not None else None
+        dated = report.diagnosis.end - report.diagnosis.start > DAY_SECONDS
+        onset = say("since {at}", at=Moment(e.onset, dated)) if e.onset is not None else None
         yield f"{_STANCE_MARKS[e.stance]} " + ", ".join(part for part in (_evidence(e, report), report.text(onset)) if part)
     for message in verdict.missing:
         yield f"{_STANCE_MARKS[Stance.MISSING]} {report.text(message)}"

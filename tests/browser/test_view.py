@@ -32,7 +32,7 @@ def test_the_shared_link_shows_the_same_verdicts_cold_in_another_browser(
     assert asked["to"] == ["2026-11-30T11:27:30Z"]
     assert (asked["tz"], asked["lang"], asked["row"]) == (["America/New_York"], ["en"], ["load_after_timeouts"])
     markdown = sharer.locator("[data-testid=stPopoverBody] [data-testid=stCode]").nth(1).inner_text()
-    assert markdown.startswith("[Load increases after timeouts since 06:20:")
+    assert re.match(r"\[since 30 Nov 2026 06:20:\d\d America/New\\?_York, .*: Load increases after timeouts, Retries", markdown)
     assert markdown.endswith(f"]({link})")
 
     other = dashboard(prometheus_url="http://127.0.0.1:9")  # another process, another default source: the link names the recording

@@ -64,6 +64,34 @@ def answer(view: View, window: Window, now: float) -> Answer:
     return _answer(view.source, view.bundle, window.start, window.end, scope, now // TICK if moving else 0.0)
 
 
+_Key = tuple[str | None, str | None, str | None, str | None, Scope]
+
+
+@st.cache_resource(show_spinner=False)
+def _past() -> dict[_Key, tuple[Answer, float]]:
+    """The last good answer of each view, with the time of its making; the oldest goes first."""
+    return {}
+
+
+def _key(view: View) -> _Key:
+    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
+    return view.source, view.bundle, view.start, view.end, scope
+
+
+def remember(view: View, found: Answer, clock: float) -> None:
+    """Keeps an answer for the time when its source fails."""
+    past, key = _past(), _key(view)
+    held = past.pop(key, None)
+    past[key] = held if held is not None and held[0] is found else (found, clock)
+    while len(past) > _KEPT:
+        past.pop(next(iter(past)), None)
+
+
+def remembered(view: View) -> tuple[Answer, float] | None:
+    """The last good answer of this view, and when it was made; None where this process has had none."""
+    return _past().get(_key(view))
+
+
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
 def _answer(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float) -> Answer:
     asked = _source(name, bundle)

@@ -15,6 +15,7 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from obs.errors import CallError
 from obs.links import View
+from obs.text import Names
 from obs.ui import address
 from obs.ui.markup import show, tag
 from obs.ui.reader import Reader
@@ -46,7 +47,9 @@ def draw(view: View, window: Window | None, now: float, _: Reader) -> Slots:
     )
     with st.container(key="bar", horizontal=True, vertical_alignment="center", gap="small"):
         _steps(view, window, now, _)
-        scope = _popover("scope", escaped(scope_words(view, _)), ":material/filter_alt:")
+        scope = _popover("scope", _("Scope") if view.scope else escaped(scope_words(view, _)), ":material/filter_alt:")
+        for label, values in sorted(view.scope.items()):
+            _chip(view, label, values, _)
         reader = _popover("reader", escaped(f"{_.zone} · {_.lang.upper()}"), ":material/tune:")
         if reader.open:
             with reader:
@@ -54,6 +57,15 @@ def draw(view: View, window: Window | None, now: float, _: Reader) -> Slots:
         share = st.popover(_("Share"), type="primary", icon=":material/link:", key="share", on_change="rerun")
         age = st.container(key="age", width="content")
     return Slots(scope, share, age)
+
+
+def _chip(view: View, label: str, values: tuple[str, ...], _: Reader) -> None:
+    """A label that is in force; a click takes it away."""
+    words = f"{label}={', '.join(values)}"
+    words = words if len(words) <= 40 else words[:39] + "…"
+    help = _("Remove the filter {label}", label=Names((label,)))
+    rest = replace(view, scope={name: kept for name, kept in view.scope.items() if name != label})
+    st.button(escaped(words), icon=":material/close:", key=f"chip-{label}", help=escaped(help), on_click=address.go, args=(rest,))
 
 
 def refresh_seconds() -> int:
@@ -145,28 +157,45 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
             address.go(replace(view, start=f"now-{preset}", end="now"))
 
     st.pills(_("Relative"), PRESETS, key="preset", format_func=lambda preset: preset_words(preset, _), on_change=choose)
-    shown = (view.start, view.end, _.zone)
-    if window and st.session_state.get("range_of") != shown:  # only when the view changes: not under a person's fingers
-        st.session_state["range_of"] = shown
-        st.session_state["range_from"] = _.moment(window.start).strftime("%Y-%m-%d %H:%M:%S")
-        st.session_state["range_to"] = _.moment(window.end).strftime("%Y-%m-%d %H:%M:%S")
+    # A form of its own for each view: another view brings fresh boxes, and within one nothing changes under a person's fingers.
+    of = f"{view.start}-{view.end}-{_.zone}"
+    shown = _boxes(view, window, now, _)
+    keys = f"range_from-{of}", f"range_to-{of}"
 
     def apply() -> None:
         try:
-            start, end = (_typed(st.session_state[key], now, _, last=key == "range_to") for key in ("range_from", "range_to"))
+            start, end = (_typed(st.session_state[key], now, _, last=key == keys[1]) for key in keys)
         except CallError as error:
             st.session_state["range_error"] = error.says
         else:
             address.go(replace(view, start=start, end=end))
 
-    with st.form("range", border=False):
+    with st.form(f"range-{of}", border=False):
         first, last = st.columns(2)
-        first.text_input(_("From ({zone})", zone=_.zone), key="range_from")
-        last.text_input(_("To ({zone})", zone=_.zone), key="range_to")
+        first.text_input(_("From ({zone})", zone=_.zone), shown[0], key=keys[0])
+        last.text_input(_("To ({zone})", zone=_.zone), shown[1], key=keys[1])
         st.form_submit_button(_("Show this window"), on_click=apply, type="primary")
     if wrong := st.session_state.pop("range_error", None):
         st.error(escaped(_.tell(wrong)))
     st.caption(_("A date and time with seconds, RFC 3339, Unix seconds, or relative: now-90m."))
+
+
+def _boxes(view: View, window: Window | None, now: float, _: Reader) -> tuple[str, str]:
+    """What the boxes hold: the window; where that cannot be, what was asked for, so that it can be put right."""
+    if window is not None:
+        return _written(window.start, _), _written(window.end, _)
+    asked = []
+    for text, last in ((view.start, False), (view.end, True)):
+        try:
+            relative = text is None or text.strip().startswith("now")
+            asked.append(text or "" if relative or text is None else _written(parse_time(text, now, _.zone, end=last), _))
+        except CallError:
+            asked.append(text or "")
+    return asked[0], asked[1]
+
+
+def _written(at: float, _: Reader) -> str:
+    return _.moment(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _typed(text: str, now: float, _: Reader, *, last: bool) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from obs.text import Message, Names, say_n
 from obs.titles import ROWS, STAGES, STANCES, STATES
 from obs.ui.course import Courses
@@ -14,6 +16,7 @@ from obs.verdict import Change, Diagnosis, Evidence, Stance, State, Verdict
 
 _SHOWN = {State.APPLIES: 6, State.SUSPECTED: 5, State.CLEAR: 3, State.UNKNOWN: 3}  # pieces of evidence on a closed card
 _FILLED = ("kv_use", "gpu_memory")  # drawn against the whole of what is filled, not against their own peak
+_SENTENCE = re.compile(r"(?<=[.!?]) (?=[^\W\d_a-z])")  # a full stop, and a capital letter after it
 _FIRST = {  # what the article says to inspect first, by the ids of the conditions
     "gpu_oom": ("gpu_oom_events", "gpu_memory"),
     "latency_without_errors": ("kv_use", "preemptions", "waiting", "e2e_latency", "error_ratio"),
@@ -78,23 +81,27 @@ def _where(named: tuple[str, ...], diagnosis: Diagnosis, _: Reader) -> Html:
 
 def _evidence(verdict: Verdict, diagnosis: Diagnosis, courses: Courses, _: Reader) -> Html:
     shown = first_evidence(verdict)
-    lines = [evidence_line(piece, verdict, diagnosis, courses, _) for piece in shown]
-    told = {why_missing(piece.says, _) for piece in shown}
-    missing = [says for says in verdict.missing if why_missing(says, _) not in told] if verdict.state is not State.CLEAR else []
+    lacking = [piece.says for piece in shown if piece.stance is Stance.MISSING]
+    lines = [evidence_line(piece, verdict, diagnosis, courses, _) for piece in shown if piece.stance is not Stance.MISSING]
+    told = {why_missing(says, _) for says in lacking}
+    if verdict.state is not State.CLEAR:
+        lacking += [says for says in verdict.missing if why_missing(says, _) not in told]
     return tag(
         "div",
         tag("div", _("First evidence"), cls="label"),
         stage_bar(verdict, _),
-        tag("div", lines, [_missing_line(says, _) for says in missing], cls="lines"),
+        tag("div", lines, [_missing_line(says, number, verdict, _) for number, says in enumerate(lacking)], cls="lines"),
         cls="evidence",
     )
 
 
-def _missing_line(says: Message, _: Reader) -> Html:
-    """What is not there, and why: a line without a figure."""
+def _missing_line(says: Message, number: int, verdict: Verdict, _: Reader) -> Html:
+    """What is not there, and why: a line without a figure. Of an unknown row only the first says why; opened, it says all of it."""
     title = says.values.get("title")
+    brief = verdict.state is State.UNKNOWN and number > 0 and isinstance(title, Message)
+    why = _("not measured") if brief else first_sentence(why_missing(says, _))
     words = tag("span", _.tell(title), cls="title") if isinstance(title, Message) else None
-    return tag("div", words, tag("span", "– ", why_missing(says, _), cls="against wide" if words else "against whole"), cls="line missing")
+    return tag("div", words, tag("span", "– ", why, cls="against wide" if words else "against whole"), cls="line missing")
 
 
 def first_evidence(verdict: Verdict) -> list[Evidence]:
@@ -108,8 +115,6 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
     """One condition: its sign, name, figure, what it was held against, and its course over the window."""
     title = tag("span", tag("i", _.tell(STANCES[piece.stance]), cls="aloud"), _.tell(piece.title), cls="title")
     figure = tag("span", _.figure(piece.value, piece.unit), cls="figure")
-    if piece.stance is Stance.MISSING:
-        return _missing_line(piece.says, _)
     course, line = courses.course(piece), None
     if course is not None:
         line = sparkline(
@@ -132,6 +137,11 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
     )
 
 
+def first_sentence(words: str) -> str:
+    """What a closed card has room for."""
+    return _SENTENCE.split(words, maxsplit=1)[0]
+
+
 def why_missing(says: Message, _: Reader) -> str:
     """Why there is no figure, without the name that stands beside it anyway."""
     why = says.values.get("why")
@@ -141,17 +151,23 @@ def why_missing(says: Message, _: Reader) -> str:
 def _held_against(piece: Evidence, _: Reader) -> str:
     parts = []
     if piece.threshold is not None:
-        parts.append(_("threshold {figure}", figure=_.figure(piece.threshold, piece.unit)))
+        parts.append(_("threshold {figure}", figure=_.figure(piece.threshold, piece.unit)).replace(" ", "\u00a0"))
     if piece.baseline is not None:
-        parts.append(_("before {figure}", figure=_.figure(piece.baseline, piece.unit)))
+        parts.append(_("before {figure}", figure=_.figure(piece.baseline, piece.unit)).replace(" ", "\u00a0"))
     return " · ".join(parts)
 
 
 def _change(verdict: Verdict, look: str, _: Reader) -> Html:
-    return tag("div", tag("div", _("Change to test"), cls="label"), [_one_change(change, _) for change in verdict.changes], cls="change")
+    """The change; its figures and caveats where somebody may be about to make it."""
+    if look in ("clear", "unknown"):
+        changes = [tag("div", _.tell(change.title), cls="todo") for change in verdict.changes[:1]]
+    else:
+        changes = [one_change(change, _) for change in verdict.changes]
+    return tag("div", tag("div", _("Change to test"), cls="label"), changes, cls="change")
 
 
-def _one_change(change: Change, _: Reader) -> Html:
+def one_change(change: Change, _: Reader) -> Html:
+    """A change with its figures and the article's caveats."""
     return tag(
         "div",
         tag("div", _.tell(change.title), cls="todo"),

@@ -9,16 +9,18 @@ from obs.ui.markup import Html, show, tag
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 
+_ORDER = (Status.ABSENT, Status.STALE, Status.NO_TRAFFIC, Status.MEASURED)
+
 
 def draw(screen: Screen) -> None:
-    """One line a signal, those without a figure last."""
+    """One line a signal: what is not there first, since that is what one comes for."""
     _ = screen.reader
     if screen.answer is None:
         if screen.failed is not None:
             failed(screen.failed, _)
         return
     answer = screen.answer
-    readings = sorted(answer.readings.signals.values(), key=lambda reading: reading.status is not Status.MEASURED)
+    readings = sorted(answer.readings.signals.values(), key=lambda reading: _ORDER.index(reading.status))
     measured = sum(reading.status is Status.MEASURED for reading in readings)
     show(
         tag(

@@ -7,30 +7,28 @@ from dataclasses import replace
 import streamlit as st
 
 from obs.text import Names
-from obs.titles import ROWS
-from obs.ui import address, fleet, opened
+from obs.ui import address, fleet, opened, outage
 from obs.ui.answer import Answer
 from obs.ui.cards import card
-from obs.ui.failure import failed, noted
+from obs.ui.failure import noted
+from obs.ui.headline import answered, unmatched
 from obs.ui.icons import icon, kind
-from obs.ui.markup import Html, show, tag
+from obs.ui.markup import Html, join, show, tag
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.ui.strip import strip
 from obs.verdict import Diagnosis, Finding, Verdict
-
-_SIGNS = {"none": "clear", "insufficient": "unknown"}
 
 
 def draw(screen: Screen) -> None:
     """The page, or the sentence that stands in its place."""
     _ = screen.reader
     if screen.answer is None:
-        if screen.failed is not None:
-            failed(screen.failed, _)
+        outage.draw(screen)
         return
     answer = screen.answer
-    show(_answered(answer.diagnosis, _))
+    nothing = bool(screen.view.scope) and not answer.readings.replicas
+    show(unmatched(screen.view, _) if nothing else answered(answer.diagnosis, _))
     fleet.draw(screen)
     show(strip(answer.diagnosis, _))
     for verdict in answer.diagnosis.verdicts:
@@ -41,17 +39,6 @@ def draw(screen: Screen) -> None:
     with st.expander(_("Thresholds in force"), key="thresholds", type="compact", on_change="rerun") as thresholds:
         if thresholds.open:
             show(_thresholds(answer.diagnosis, _))
-
-
-def _answered(diagnosis: Diagnosis, _: Reader) -> Html:
-    headline, summary = _.tell(diagnosis.headline), _.tell(diagnosis.summary)
-    rest = summary.removeprefix(headline).strip()
-    return tag(
-        "div",
-        tag("div", icon(_SIGNS.get(diagnosis.primary, "applies")), tag("span", headline), cls="headline", role="heading", aria_level=1),
-        tag("div", rest, cls="summary") if rest else None,
-        cls=f"answer {'quiet' if diagnosis.primary in ('none', 'insufficient') else 'loud'}",
-    )
 
 
 def _row(verdict: Verdict, answer: Answer, screen: Screen) -> None:
@@ -72,24 +59,35 @@ def _row(verdict: Verdict, answer: Answer, screen: Screen) -> None:
 
 
 def _findings(diagnosis: Diagnosis, _: Reader) -> Html:
+    kinds: dict[str, list[Finding]] = {}
+    for finding in diagnosis.findings:
+        kinds.setdefault(f"{finding.id} {_.tell(finding.title)}", []).append(finding)
     return tag(
         "div",
         tag("div", _("Outside the table"), cls="label"),
-        tag("div", [_finding(finding, diagnosis, _) for finding in diagnosis.findings], cls="findings"),
+        tag("div", [_kind(same, diagnosis, _) for same in kinds.values()], cls="findings"),
     )
+
+
+def _kind(same: list[Finding], diagnosis: Diagnosis, _: Reader) -> Html:
+    """The findings of one kind: the first in full, the others behind a count."""
+    if len(same) == 1:
+        return tag("div", _head(same[0], None, _), _finding(same[0], diagnosis, _), cls="finding")
+    more = [tag("li", _finding(finding, diagnosis, _)) for finding in same[1:]]
+    rest = tag("details", tag("summary", _("{n} more of this kind", n=len(more))), tag("ul", more))
+    return tag("div", _head(same[0], len(same), _), _finding(same[0], diagnosis, _), rest, cls="finding")
+
+
+def _head(finding: Finding, count: int | None, _: Reader) -> Html:
+    times = tag("span", "× ", str(count), cls="count") if count else None
+    return tag("div", icon("suspected"), tag("span", _.tell(finding.title), " "), times, cls="name", role="heading", aria_level=2)
 
 
 def _finding(finding: Finding, diagnosis: Diagnosis, _: Reader) -> Html:
     end = finding.end if finding.end is not None else diagnosis.end
     where = _("on {replicas}", replicas=Names(finding.replicas)) if finding.replicas else None
     facts = " · ".join(part for part in (_.span(finding.start, finding.end), _.length(end - finding.start), where) if part)
-    return tag(
-        "div",
-        tag("div", icon("suspected"), tag("span", _.tell(finding.title)), cls="name", role="heading", aria_level=2),
-        tag("div", facts, cls="since"),
-        tag("p", _.tell(finding.says)),
-        cls="finding",
-    )
+    return join((tag("div", facts, cls="since"), tag("p", _.tell(finding.says))))
 
 
 def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
@@ -100,9 +98,3 @@ def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
     ]
     return tag("table", tag("thead", head), tag("tbody", rows), cls="table")
 
-
-def title(diagnosis: Diagnosis | None, _: Reader) -> str:
-    """The tab's title: the answer, so that a row of tabs can be read."""
-    if diagnosis is None:
-        return "obs"
-    return f"obs · {_.tell(ROWS[diagnosis.primary])}" if diagnosis.primary in ROWS else "obs"

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 def failed(says: Message | Sentences, _: Reader) -> None:
     """The sentence, in place of the part concerned. It says that nothing is known, so that nobody reads it as all clear."""
-    _alert(_("No diagnosis: nothing is known about this window."), _.tell(says))
+    _alert(_("No answer: nothing is known about this window."), _.tell(says))
 
 
 def unexpected(error: Exception, _: Reader) -> None:

@@ -16,6 +16,9 @@ from obs.verdict import State
 
 _SHOWN = 24  # lines; beyond, the scope of the bar is the way
 
+# Worst first: requests that die, load that feeds itself, all requests slow, their beginning slow.
+_WORST = ("gpu_oom", "load_after_timeouts", "latency_without_errors", "slow_first_token", "suspected", "unknown", "clear")
+
 
 def draw(screen: Screen) -> None:
     """The lines; nothing where there is one group only, or where the link has a scope."""
@@ -39,21 +42,28 @@ def draw(screen: Screen) -> None:
     )
 
 
-def _badness(answer: Answer) -> tuple[int, int, float]:
-    """Applies now, applied in the window, suspected, cannot tell, clear; then by the number of rows, then the earliest onset."""
-    verdicts = answer.diagnosis.verdicts
-    applying = [verdict for verdict in verdicts if verdict.state is State.APPLIES]
-    if applying:
-        onset = min(episode.start for verdict in applying for episode in verdict.episodes)
-        return (0 if answer.diagnosis.now in ROWS else 1, -len(applying), onset)
-    if any(verdict.state is State.SUSPECTED for verdict in verdicts):
-        return (2, 0, 0.0)
-    return (3 if answer.diagnosis.primary == "insufficient" else 4, 0, 0.0)
+def _badness(answer: Answer) -> tuple[int, bool, float]:
+    """The place in `_WORST`; what lasts before what is over; the earliest first."""
+    diagnosis = answer.diagnosis
+    if diagnosis.primary in _WORST:
+        episodes = diagnosis.verdict(diagnosis.primary).episodes
+        over = all(episode.end is not None for episode in episodes)
+        return (_WORST.index(diagnosis.primary), over, min((episode.start for episode in episodes), default=0.0))
+    return (_WORST.index(_look(answer)), False, 0.0)
+
+
+def _look(answer: Answer) -> str:
+    """applies, suspected, unknown or clear."""
+    if answer.diagnosis.primary in ROWS:
+        return "applies"
+    if any(verdict.state is State.SUSPECTED for verdict in answer.diagnosis.verdicts):
+        return "suspected"
+    return "unknown" if answer.diagnosis.primary == "insufficient" else "clear"
 
 
 def _line(namespace: str, model: str, answer: Answer, screen: Screen) -> Html:
     _, diagnosis = screen.reader, answer.diagnosis
-    look = {0: "applies", 1: "applies", 2: "suspected", 3: "unknown", 4: "clear"}[_badness(answer)[0]]
+    look = _look(answer)
     scope = {label: (value,) for label, value in (("namespace", namespace), ("model", model)) if value}
     address = links.url("", replace(screen.view, scope=scope, row=None)).partition("?")[2]
     words = _("suspected: {row}", row=_suspect(answer, _)) if look == "suspected" else _.tell(PRIMARIES[diagnosis.primary])

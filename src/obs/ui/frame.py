@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,11 @@ def browser_zone() -> str:
         return zone_info(st.context.timezone or "UTC").key
     except CallError:
         return "UTC"
+
+
+def speak(lang: str) -> None:
+    """Tells the browser the page's language, so that a screen reader pronounces it right. `lang` is one of ours, never outside text."""
+    st.html(f"<script>document.documentElement.lang = {json.dumps(lang)};</script>", unsafe_allow_javascript=True)
 
 
 def top(view: View, page: Page, _: Reader) -> None:

@@ -6,12 +6,13 @@ import streamlit as st
 
 from obs.text import Names
 from obs.titles import STANCES
-from obs.ui import legend, screen, zoom
+from obs.ui import derived, legend, screen, zoom
 from obs.ui.answer import Answer
+from obs.ui.cards import one_change
 from obs.ui.charts import chart
 from obs.ui.markup import Html, join, show, tag
 from obs.ui.reader import Reader
-from obs.verdict import Evidence, Verdict
+from obs.verdict import Evidence, Stance, State, Verdict
 
 
 def draw(verdict: Verdict, answer: Answer, _: Reader) -> None:
@@ -21,12 +22,28 @@ def draw(verdict: Verdict, answer: Answer, _: Reader) -> None:
             words, picture = st.columns([5, 8], gap="medium")
             with words:
                 show(_facts(piece, _))
-                if piece.promql:
-                    st.code(piece.promql, language=None, wrap_lines=True)
+                _queries(piece, answer, _)
             with picture:
                 _chart(piece, verdict, answer, _)
+    if verdict.state in (State.CLEAR, State.UNKNOWN) and verdict.changes:  # the closed card has only the first one's name
+        show(tag("div", tag("div", _("Change to test"), cls="label"), [one_change(change, _) for change in verdict.changes], cls="change"))
     if verdict.missing:
         show(tag("ul", [tag("li", _.tell(each)) for each in verdict.missing], cls="caveats"))
+
+
+def _queries(piece: Evidence, answer: Answer, _: Reader) -> None:
+    """The PromQL to copy, folded away: the query of the figure, or those that a derived figure is computed from, and how."""
+    sources = derived.reads(piece, answer.readings)
+    if not sources and not piece.promql:
+        return
+    with st.expander(_("computed from") if sources else "PromQL", type="compact"):
+        if not sources:
+            st.code(piece.promql or "", language=None, wrap_lines=True)
+            return
+        show(tag("p", _.tell(derived.RECIPES[piece.signal].how), cls="against"))
+        for reading in sources:
+            show(tag("div", tag("b", _.tell(reading.signal.title)), " ", tag("code", reading.metric or ""), cls="asked"))
+            st.code(reading.promql or "", language=None, wrap_lines=True)
 
 
 def _facts(piece: Evidence, _: Reader) -> Html:
@@ -44,7 +61,7 @@ def _facts(piece: Evidence, _: Reader) -> Html:
         tag("div", _.tell(STANCES[piece.stance]), cls="label"),
         tag("div", _.tell(piece.title), cls="title", role="heading", aria_level=3),
         tag("div", _.figure(piece.value, piece.unit), cls="figure"),
-        tag("div", _.tell(piece.says), cls="against"),
+        tag("div", _.tell(piece.says), cls="against") if piece.stance is Stance.MISSING or piece.value is None else None,
         tag("dl", listed),
         cls=f"piece {piece.stance.value}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,6 +12,9 @@ from obs import language
 from obs.series import Array
 from obs.text import Message, Quantity, Sentences, Value
 from obs.window import zone_info
+
+# A figure and its unit stay on one line.
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|x|ms|s|min|h|d|/s|B|[KMGT]i?B|kB|tokens?|tokens/s)(?!\w))")
 
 
 @dataclass(frozen=True)
@@ -22,11 +26,11 @@ class Reader:
     dated: bool = False  # the window is not of one day: a time of day alone would not say which
 
     def __call__(self, template: str, **values: Value) -> str:
-        return language.render(Message(template, values), self.lang, self.zone)
+        return _joined(language.render(Message(template, values), self.lang, self.zone))
 
     def tell(self, message: Message | Sentences) -> str:
         """A message of the core."""
-        return language.render(message, self.lang, self.zone)
+        return _joined(language.render(message, self.lang, self.zone))
 
     def figure(self, value: float | None, unit: str) -> str:
         """A figure with its unit, which is not broken over two lines; a dash where there is none."""
@@ -50,10 +54,9 @@ class Reader:
 
     def span(self, start: float, end: float | None, seconds: bool = True) -> str:
         """`11:02:24 – 11:08:55`, with the dates where it is not all one day."""
+        _ = self  # the name by which the catalogues find a sentence
         if end is None:
-            return self(
-                "since {time}", time=f"{self.day(start)} {self.clock(start, seconds)}" if self.dated else self.clock(start, seconds)
-            )
+            return _("since {time}", time=f"{self.day(start)} {self.clock(start, seconds)}" if self.dated else self.clock(start, seconds))
         if not self.dated and self.one_day(start, end):
             return f"{self.clock(start, seconds)} – {self.clock(end, seconds)}"
         return f"{self.day(start)} {self.clock(start, seconds)} – {self.day(end)} {self.clock(end, seconds)}"
@@ -83,6 +86,10 @@ class Reader:
         quarters, place = np.unique(times // 900, return_inverse=True)  # zones change their offset on quarter hours at the finest
         offsets = [(self.moment(quarter * 900).utcoffset() or timedelta()).total_seconds() for quarter in quarters.tolist()]
         return times + np.array(offsets, dtype=np.float64)[place]
+
+
+def _joined(text: str) -> str:
+    return _UNIT.sub("\u00a0", text)
 
 
 def _date(moment: datetime, pattern: str, lang: str) -> str:

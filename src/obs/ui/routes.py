@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
+from pathlib import Path
 
+import streamlit as st
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import URL
+from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from obs import api, config
+from obs import api, config, links
 from obs.config import Settings
 from obs.errors import CallError
-from obs.language import render
+from obs.language import negotiate, render
+from obs.text import Names, say
 
 
 def checked_settings() -> Settings:
@@ -35,4 +42,39 @@ async def _healthz(_request: Request) -> Response:
     return PlainTextResponse("ok")
 
 
-ROUTES = [Route("/api/v1/diagnosis", _diagnosis), Route("/healthz", _healthz)]
+async def _nothing(request: Request) -> Response:
+    """A program that asks for what is not there is told so, and not given the page."""
+    lang = negotiate(request.query_params.get("lang") or "")
+    says = say("There is nothing at {path}; the diagnosis is at /api/v1/diagnosis.", path=Names((request.url.path,)))
+    return JSONResponse({"error": render(says, lang)}, status_code=404)
+
+
+class UnknownPages:
+    """Leads an address that is no page to the diagnosis of the same view, which says so in the reader's language.
+
+    Streamlit would show a dialog of its own, in English. A page is one word after the base path, asked for as a document.
+    """
+
+    def __init__(self, app: ASGIApp, root: Path, base: str = "") -> None:
+        self.app = app
+        self.base = base.strip("/")
+        self.known = {name for name in links.PAGES if name and (root / f"pages/{name}.py").exists()} | {"healthz", "_stcore", self.base, ""}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
+            asked = scope["path"].strip("/").removeprefix(self.base).strip("/")
+            if _PAGE.fullmatch(asked) and asked not in self.known:
+                url = URL(scope=scope).include_query_params(no_page=asked)
+                target = f"{'/' + self.base if self.base else ''}/?{url.query}"
+                await RedirectResponse(target, status_code=307)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
+def unknown_pages(root: Path) -> Middleware:
+    """The middleware, for the base path that Streamlit serves under."""
+    return Middleware(UnknownPages, root=root, base=str(st.get_option("server.baseUrlPath") or ""))
+
+
+_PAGE = re.compile(r"[^/.]{1,80}")
+ROUTES = [Route("/api/v1/diagnosis", _diagnosis), Route("/healthz", _healthz), Route("/api/{rest:path}", _nothing)]

@@ -10,6 +10,7 @@ import streamlit as st
 from obs.links import View
 from obs.source import About
 from obs.text import Message
+from obs.titles import PRIMARIES
 from obs.ui.answer import Answer
 from obs.ui.reader import Reader
 from obs.window import Window
@@ -28,11 +29,20 @@ class Screen:
     window: Window | None = None
     answer: Answer | None = None
     failed: Message | None = None
+    past: tuple[Answer, float] | None = None  # where it failed: the last good answer of this view, and when it was made
 
     @property
     def moving(self) -> bool:
         """Whether the window moves by itself, so that the page refreshes."""
         return self.window is not None and self.window.live
+
+
+def title(screen: Screen) -> str:
+    """The tab's title: the verdict and the scope first, so that a row of tabs can be read."""
+    _ = screen.reader
+    verdict = _.tell(PRIMARIES[screen.answer.diagnosis.primary]) if screen.answer else _("No answer") if screen.failed else ""
+    scope = ", ".join(value for _label, values in sorted(screen.view.scope.items()) for value in values)
+    return " · ".join(part for part in (verdict, scope[:60], "obs") if part)
 
 
 def keep(screen: Screen) -> None:

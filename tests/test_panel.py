@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
+from obs.config import Settings
 from obs.links import View
-from obs.ui import address, panel, take, zoom
+from obs.ui import address, answer, panel, take, zoom
 from obs.ui.course import Course
 from obs.ui.palette import COLORS, dashes, replica_colors
 from obs.ui.plot import LINES, Plot, Rule, plotted, thinned
@@ -150,3 +151,15 @@ def test_a_click_is_no_drag(gone):
         zoom.zoomed(View(), _State(brush), Reader())
     zoom.zoomed(View(), None, Reader())
     assert gone == []
+
+
+def test_the_address_of_prometheus_is_shown_without_its_password_and_only_where_that_is_allowed(monkeypatch):
+
+    def where(**settings):
+        monkeypatch.setattr(answer, "settings", lambda: Settings(prometheus_url="http://me:secret@prometheus:9090/sub/", **settings))
+        return take.prometheus_address(View())
+
+    assert where() == "http://prometheus:9090/sub"
+    assert where(prometheus_link=False) is None
+    assert take.prometheus_address(View(bundle="abc")) is None
+    assert take.prometheus_address(View(source="nobody")) is None

@@ -44,6 +44,7 @@ class SourceSettings(BaseModel):
     ca_file: Path | None = Field(None, description="PEM file with the certificate authority of an https address.")
     tenant: str | None = Field(None, description="Sent as X-Scope-OrgID (Mimir, Cortex, Loki's kin).")
     timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
+    link: bool = Field(True, description="Whether pages link to its own graph, at this address without user name and password.")
     name: str = Field("default", description="What links and the page call it.")
 
     @field_validator("url")
@@ -71,6 +72,7 @@ class Settings(BaseSettings):
     prometheus_ca_file: Path | None = Field(None, description="Certificate authority for it.")
     prometheus_tenant: str | None = Field(None, description="Tenant (X-Scope-OrgID) for it.")
     prometheus_timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
+    prometheus_link: bool = Field(True, description="Whether pages link to its own graph page; not where browsers cannot reach it.")
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
     notes_dir: Path | None = Field(None, description="Where incident notes are kept.")
@@ -115,6 +117,7 @@ class Settings(BaseSettings):
                 ca_file=self.prometheus_ca_file,
                 tenant=self.prometheus_tenant,
                 timeout_seconds=self.prometheus_timeout_seconds,
+                link=self.prometheus_link,
                 name="default",
             ),
             "PROMETHEUS_",

@@ -64,12 +64,13 @@ def _asked(reading: Reading, screen: Screen) -> Html:
 
 
 def prometheus_address(view: View) -> str | None:
-    """Where a browser finds the source's own page: its address without user name and password. None for a recording."""
+    """Where a browser finds the source's own page: its address without user name and password. None for a recording, and
+    where the settings want no link."""
     try:
         found = answers.settings().source(view.source) if view.bundle is None else None
     except ObsError:
         return None
-    return found.address.replace("***@", "") if found is not None else None
+    return found.address.replace("***@", "") if found is not None and found.link else None
 
 
 def graph_link(address: str, promql: str, start: float, end: float) -> str:

@@ -61,6 +61,23 @@ def test_a_translation_has_the_holes_of_its_sentence(lang):
     assert wrong == []
 
 
+def _last(text: str) -> str:
+    return text[-1:] if text[-1:] in ".:;,!?…" else ""
+
+
+def test_a_translation_ends_as_its_sentence_does():
+    """Sentences are put together: one that ends with a stop of its own gets two, one without gets none."""
+    spanish = entries("es")
+    originals = {key if isinstance(key, str) else key[0]: (key,) if isinstance(key, str) else key for key in KEYS}
+    wrong = [
+        (original, text)
+        for first, forms in originals.items()
+        for original, text in zip(forms, spanish.get(first, ()), strict=False)
+        if text and _last(text) != _last(original)
+    ]
+    assert wrong == []
+
+
 def test_the_english_catalogue_says_what_the_code_says():
     assert {key: texts[0] for key, texts in entries("en").items() if texts[0] != key} == {}
 

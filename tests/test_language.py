@@ -63,6 +63,19 @@ def test_moments_are_shown_in_the_reader_s_zone():
     assert render(since, "en", "Asia/Tokyo") == "since 20:02:24"
 
 
+def test_a_dated_moment_has_the_day_as_the_bar_shows_it_and_the_same_day_only_once():
+    start, end, later = 1793521200.0, 1793522085.0, 1793521200.0 + 86400
+    span = say("{start} - {end}", start=Moment(start, True), end=Moment(end, True))
+    assert render(span, "en") == "1 Nov 08:20:00 - 08:34:45"
+    assert render(span, "es") == "1 nov 08:20:00 - 08:34:45"
+    assert render(say("{a} - {b}", a=Moment(start, True), b=Moment(later, True))) == "1 Nov 08:20:00 - 2 Nov 08:20:00"
+    night = say("{a} - {b}", a=Moment(start, True), b=Moment(end, True))
+    assert render(night, "en", "Etc/GMT+9") == "31 Oct 23:20:00 - 23:34:45"
+    assert (
+        render(say("{a} - {b}", a=Moment(start, True), b=Moment(end + 3600, True)), "en", "Etc/GMT+9") == "31 Oct 23:20:00 - 1 Nov 00:34:45"
+    )
+
+
 def test_names_from_outside_cannot_hide_anything_or_go_on_for_ever():
     assert render(say("{names}", names=Names(("a\x1b[31m\n\u202eb",)))) == "a\\x1b[31m\\n\\u202eb"
     assert len(render(say("{names}", names=Names(("x" * 10_000,))))) == 120

@@ -64,6 +64,6 @@ def no_traffic() -> Message:
     return say("The series are there, but nothing was observed in this window.")
 
 
-def stale(at: float) -> Message:
-    """There were samples, and there are none at the window's end."""
-    return say("Last seen at {at}; since then there are no samples.", at=Moment(at))
+def stale(at: float, dated: bool = False) -> Message:
+    """There were samples, and there are none at the window's end. `dated` where a time of day does not say which day."""
+    return say("Last seen at {at}; since then there are no samples.", at=Moment(at, dated))

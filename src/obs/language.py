@@ -9,6 +9,7 @@ from __future__ import annotations
 import gettext
 import math
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
@@ -45,7 +46,21 @@ def render(message: Message | Sentences, lang: str = "en", zone: str = "UTC") ->
         template = known.gettext(message.template)
     else:
         template = known.ngettext(message.template, message.plural, message.n)
-    return template.format(**{name: value_text(value, lang, zone) for name, value in message.values.items()})
+    return template.format(**{name: value_text(value, lang, zone) for name, value in _days_once(message.values, zone).items()})
+
+
+def _days_once(values: Mapping[str, Value], zone: str) -> Mapping[str, Value]:
+    """What fills the holes, where a moment of the same day as the one before it goes without the day: `1 Nov 08:20:00 - 08:34:45`."""
+    found: dict[str, Value] = {}
+    before = None
+    for name, value in values.items():
+        if isinstance(value, Moment) and value.dated and math.isfinite(value.at):
+            day = datetime.fromtimestamp(value.at, zone_info(zone)).date()
+            found[name] = Moment(value.at, dated=day != before)
+            before = day
+        else:
+            found[name] = value
+    return found
 
 
 def translate(text: str, lang: str) -> str:
@@ -60,16 +75,23 @@ def value_text(value: Value, lang: str = "en", zone: str = "UTC") -> str:
     if isinstance(value, Quantity):
         return quantity_text(value, lang)
     if isinstance(value, Moment):
-        return clock(value.at, zone, value.dated)
+        return clock(value.at, zone, value.dated, lang)
     if isinstance(value, Names):
         return _names(value.items, lang)
     return _decimal(value, lang, 0) if isinstance(value, int) else _visible(value, _TEXT_LENGTH)
 
 
-def clock(at: float, zone: str = "UTC", dated: bool = False) -> str:
-    """The time of day in the zone, HH:MM:SS, after the day where `dated`."""
-    form = "%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S"
-    return datetime.fromtimestamp(at, zone_info(zone)).strftime(form) if math.isfinite(at) else NONE_SHOWN
+def clock(at: float, zone: str = "UTC", dated: bool = False, lang: str = "en") -> str:
+    """The time of day in the zone, HH:MM:SS, after the day and month where `dated`, as the bar shows them: `1 Nov 08:20:00`."""
+    if not math.isfinite(at):
+        return NONE_SHOWN
+    moment = datetime.fromtimestamp(at, zone_info(zone))
+    time_of_day = moment.strftime("%H:%M:%S")
+    if not dated:
+        return time_of_day
+    from babel.dates import format_date  # here, not above: `obs --help` need not wait for it
+
+    return f"{format_date(moment.date(), 'd MMM', locale=lang)} {time_of_day}"
 
 
 def quantity_text(quantity: Quantity, lang: str = "en") -> str:

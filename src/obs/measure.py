@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from obs import absence, promql
+from obs.order import DAY_SECONDS
 from obs.plan import Ask
 from obs.replicas import Row, Seating
 from obs.series import Array, Grid, Mask
@@ -162,7 +163,9 @@ def _status(signal: Signal, found: _Found, span: Span) -> tuple[Status, Message 
         return Status.ABSENT, None
     if not seen[:, span.recent].any():
         steps = np.flatnonzero(np.asarray(seen.any(axis=0))[: span.judged.stop])
-        return (Status.STALE, absence.stale(float(span.grid.times[steps[-1]]))) if steps.size else (Status.ABSENT, None)
+        if not steps.size:
+            return Status.ABSENT, None
+        return Status.STALE, absence.stale(float(span.grid.times[steps[-1]]), span.end - span.start > DAY_SECONDS)
     if signal.kind is Kind.MEAN and not np.isfinite(found.values[:, span.judged]).any():
         return Status.NO_TRAFFIC, absence.no_traffic()
     return Status.MEASURED, None

@@ -20,6 +20,7 @@ from obs.stage_evidence import averaged, stage_evidence
 from obs.text import Message, say
 from obs.verdict import ROW_IDS, Change, Episode, Evidence
 
+UNEXPLAINED = say("the symptom is seen, and nothing measured explains it.")
 NOW_SECONDS = 60.0  # what was so in the last minute is so now
 
 
@@ -101,7 +102,7 @@ def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | 
             cause |= held.mask & ~judged.shown & ~excused
     return _first(
         facts,
-        (alone, say("the symptom is seen, and nothing measured explains it.")),
+        (alone, UNEXPLAINED),
         (untold, say("the symptom is seen, and whether there are errors is not known.")),
         (cause, say("what would cause it is seen, the symptom is not.")),
     )
@@ -110,6 +111,6 @@ def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | 
 def _first(facts: Facts, *reasons: tuple[Mask, Message]) -> tuple[Message | None, Message | None]:
     """The first reason that holds in the window, and the first that holds at its end."""
     inside = weigh.span(facts, ())
-    end = facts.grid.times >= facts.readings.end - NOW_SECONDS
+    end = facts.grid.times >= min(facts.readings.end - NOW_SECONDS, facts.grid.end)
     over = next((says for mask, says in reasons if (mask & inside).any()), None)
     return over, next((says for mask, says in reasons if (mask & end).any()), None)

@@ -86,7 +86,7 @@ def hold(facts: Facts, condition: Condition) -> Held:
     on = limits(facts, condition.limit, usual)
     relative = np.isfinite(usual) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
     off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
-    known = np.isfinite(values)
+    known = ~np.isnan(values)
     recent = settle(known, 1, facts.grid.steps(GAP_SECONDS))
     mask = settle(crossed(values, on, off) & recent, 1, facts.grid.steps(GAP_SECONDS))
     span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, facts.grid.count))

@@ -16,7 +16,7 @@ from obs.text import Message, Names, Quantity, say
 NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gpu_oom": (("gpu_oom_events",),),
     "latency_without_errors": (
-        ("kv_use",), ("preemptions",), ("requests_waiting",), ("e2e_latency", "itl", "ttft"), ("gateway_responses", "engine_errors"),
+        ("kv_use",), ("preemptions",), ("requests_waiting",), ("e2e_latency",), ("itl",), ("ttft",), ("gateway_responses", "engine_errors"),
     ),
     "slow_first_token": (("ttft",),),
     "load_after_timeouts": (("gateway_retries",), ("gateway_timeouts",), ("gateway_attempts",)),
@@ -51,7 +51,7 @@ def coverage(facts: Facts, row: str) -> Coverage:
     if row not in JUDGED_BY_ENGINE:
         return Coverage((*lacking, *helps), blind, blind, by_engine=False)
     inside = facts.grid.times >= facts.readings.start
-    end = facts.grid.times >= facts.readings.end - BLIND_SECONDS
+    end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
     blind = blind or _unseen(facts, inside)
     blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end)
     if blind_now is None and not _traffic(facts, end):
@@ -78,7 +78,7 @@ def _why(facts: Facts, signal: str) -> Message | None:
         return None
     seen = np.isfinite(reading.count if reading.count is not None else reading.values)
     inside = facts.grid.times >= facts.readings.start
-    end = facts.grid.times >= facts.readings.end - BLIND_SECONDS
+    end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
     busy = (np.nan_to_num(facts.working)[:, inside] > 0).any(axis=1)
     never = busy & ~seen[:, inside].any(axis=1)
     gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)

@@ -10,7 +10,7 @@ from obs.facts import Facts
 from obs.findings import findings
 from obs.oom import out_of_memory
 from obs.order import headline, incidents, main_incident, summary
-from obs.row import NOW_SECONDS, Row, rows
+from obs.row import NOW_SECONDS, UNEXPLAINED, Row, rows
 from obs.signals import Readings
 from obs.symptoms import ERRORS
 from obs.text import Message, say
@@ -71,7 +71,7 @@ def _verdict(readings: Readings, row: Row, cause: str | None, first: str | None)
 def _state(row: Row, first: str | None, suspected: Message | None, blind: Message | None, applies: bool) -> tuple[State, Message | None]:
     if applies:
         return State.APPLIES, None
-    if suspected and not (first == "slow_first_token" and row.id == "latency_without_errors"):  # the latency is the first token's
+    if suspected and not (suspected == UNEXPLAINED and first == "slow_first_token"):  # which explains the latency
         return State.SUSPECTED, suspected
     if blind:
         return State.UNKNOWN, blind

@@ -115,8 +115,8 @@ def missing(facts: Facts, condition: Condition) -> Evidence:
 
 def _peak(values: Array, mask: Mask) -> tuple[int, int] | None:
     """(row, step) of the largest finite value under the mask."""
-    seen = np.where(mask & np.isfinite(values), values, -np.inf)
-    if seen.size == 0 or not np.isfinite(seen).any():
+    seen = np.where(mask & ~np.isnan(values), values, -np.inf)
+    if seen.size == 0 or not (seen > -np.inf).any():
         return None
     row, step = np.unravel_index(int(seen.argmax()), seen.shape)
     return int(row), int(step)

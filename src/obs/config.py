@@ -71,7 +71,9 @@ class Settings(BaseSettings):
     prometheus_token: SecretStr | None = Field(None, repr=False, description="The token itself; a file is better.")
     prometheus_ca_file: Path | None = Field(None, description="Certificate authority for it.")
     prometheus_tenant: str | None = Field(None, description="Tenant (X-Scope-OrgID) for it.")
-    prometheus_timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
+    prometheus_timeout_seconds: float = Field(
+        10.0, gt=0, le=600, description="How long one question may take; three times as long where the window is of more than eight hours."
+    )
     prometheus_link: bool = Field(True, description="Whether pages link to its own graph page; not where browsers cannot reach it.")
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")

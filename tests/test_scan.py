@@ -10,9 +10,10 @@ from obs.config import SourceSettings, load
 from obs.language import render
 from obs.order import Applying
 from obs.prometheus import Prometheus
-from obs.scan import _ended, _outside, _Part, scan
+from obs.scan import _ended, _outside, _Part, dated, scan
 from obs.series import Grid
 from obs.source import Query
+from obs.text import Moment, Sentences, say
 from obs.transport import TooSlowError
 from obs.verdict import Episode
 from obs.window import Window
@@ -61,6 +62,13 @@ def test_an_episode_whose_replica_is_no_longer_seen_ends_where_it_was_last_seen(
     assert spans([_ended(episode(300, None, "a"), readings)]) == [(300, 510.0)]
     assert spans([_ended(episode(300, None, "b"), readings)]) == [(300, 1000.0)]
     assert spans([_ended(episode(300, 400, "a"), readings)]) == [(300, 400)]
+
+
+def test_a_sentence_of_a_stretch_tells_the_day_in_a_window_of_days():
+    at = Moment(1793521200.0)
+    told = say("{all}", all=Sentences((say("Since {at}.", at=at), say("{inner}", inner=say("From {at}.", at=at)))))
+    assert render(told) == "Since 08:20:00. From 08:20:00."
+    assert render(dated(told)) == "Since 1 Nov 08:20:00. From 1 Nov 08:20:00."
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ import numpy as np
 from obs.collect import FINE_SECONDS, collect
 from obs.config import Settings
 from obs.diagnosis import look, put_together
-from obs.order import Applying
+from obs.order import DAY_SECONDS, Applying
 from obs.row import Row
 from obs.signals import Readings
 from obs.source import Source
-from obs.text import Message, Quantity, say
+from obs.text import Message, Moment, Quantity, Sentences, Value, say
 from obs.verdict import Diagnosis, Episode, Finding
 from obs.window import Window
 
@@ -59,7 +59,23 @@ def scan(
         rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(rows))
         found = _found(found, parts)
         readings = replace(readings, notes=(*readings.notes, *_notes(len(stretches) - len(parts), whole)))
+    if readings.end - readings.start > DAY_SECONDS:
+        found = tuple(replace(finding, says=dated(finding.says)) for finding in found)
+        rows = tuple(replace(row, evidence=tuple(replace(e, says=dated(e.says)) for e in row.evidence)) for row in rows)
     return readings, put_together(readings, settings.thresholds, rows, found)
+
+
+def dated(message: Message) -> Message:
+    """A sentence of a stretch of hours in a window of days: its moments need their day."""
+    return replace(message, values={name: _with_day(value) for name, value in message.values.items()})
+
+
+def _with_day(value: Value) -> Value:
+    if isinstance(value, Moment):
+        return replace(value, dated=True)
+    if isinstance(value, Sentences):
+        return Sentences(tuple(dated(item) for item in value.items))
+    return dated(value) if isinstance(value, Message) else value
 
 
 def _notes(left: int, whole: bool) -> Iterable[Message]:

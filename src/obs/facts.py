@@ -12,6 +12,7 @@ import numpy as np
 from obs.edge import Edge
 from obs.series import Array, Mask, backward_max, divide, latch, median, runs, settle, total_of, trailing
 
+FOR_EVER_SECONDS = 86400.0
 STALL_WITHOUT_STEPS_SECONDS = 300.0  # tokens may be counted at a request's end: silence must be longer to mean a stall
 
 
@@ -103,10 +104,10 @@ class Facts(Edge):
 
     @cached_property
     def expected_wait(self) -> Array:
-        """Little's law: waiting requests over completions per second. Seconds; infinite where none completes."""
+        """Little's law: waiting requests over completions per second. Seconds, at most a day: where none completes it is for ever."""
         done = trailing(self.values("requests_finished"), self.minutes(2)) / self.minutes(2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            wait = self.values("requests_waiting") / done
+            wait = np.minimum(self.values("requests_waiting") / done, FOR_EVER_SECONDS)
         known = np.isfinite(self.values("requests_finished")) & (self.values("requests_waiting") >= self.limit("waiting"))
         return np.where(known, wait, np.where(np.isfinite(self.values("requests_waiting")), 0.0, np.nan))
 

@@ -130,7 +130,7 @@ def answered(page: Page, url: str) -> Page:
 def failed(page: Page, url: str) -> str:
     """Opens an address and waits for the sentence in place of a diagnosis."""
     page.goto(url)
-    return page.wait_for_selector(".obs .failed").inner_text()  # type: ignore[union-attr]
+    return page.wait_for_selector(".obs .failed").inner_text().replace("\u00a0", " ")  # type: ignore[union-attr]
 
 
 def states(page: Page) -> list[tuple[str, str]]:

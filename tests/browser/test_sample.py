@@ -84,6 +84,7 @@ def test_opening_a_row_draws_its_charts_and_gives_the_promql_to_copy(sample: str
     assert "20:05" in ticks  # 11:05 UTC in the chosen zone, whatever the browser's
     assert "threshold" in card.locator("svg.marks").first.text_content()
     assert "onset 20:0" in card.locator("svg.marks").first.text_content()
+    card.get_by_text("PromQL", exact=True).first.click()  # folded away: a long query buries the figure
     code = card.locator("[data-testid=stCode]").first.inner_text()
     assert code == api(sample, KV)["rows"][1]["evidence"][0]["promql"]
     assert "vllm:e2e_request_latency_seconds" in card.inner_text()

@@ -157,10 +157,11 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
             address.go(replace(view, start=f"now-{preset}", end="now"))
 
     st.pills(_("Relative"), PRESETS, key="preset", format_func=lambda preset: preset_words(preset, _), on_change=choose)
-    # A form of its own for each view: another view brings fresh boxes, and within one nothing changes under a person's fingers.
-    of = f"{view.start}-{view.end}-{_.zone}"
-    shown = _boxes(view, window, now, _)
-    keys = f"range_from-{of}", f"range_to-{of}"
+    keys, of = ("range_from", "range_to"), (view.start, view.end, _.zone)
+    if st.session_state.get("range_of") != of or any(key not in st.session_state for key in keys):
+        st.session_state["range_of"] = of  # only for another view, or on opening: nothing changes under a person's fingers
+        for key, text in zip(keys, _boxes(view, window, now, _), strict=True):
+            st.session_state[key] = text
 
     def apply() -> None:
         try:
@@ -170,10 +171,10 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
         else:
             address.go(replace(view, start=start, end=end))
 
-    with st.form(f"range-{of}", border=False):
+    with st.form("range", border=False):
         first, last = st.columns(2)
-        first.text_input(_("From ({zone})", zone=_.zone), shown[0], key=keys[0])
-        last.text_input(_("To ({zone})", zone=_.zone), shown[1], key=keys[1])
+        first.text_input(_("From ({zone})", zone=_.zone), key=keys[0])
+        last.text_input(_("To ({zone})", zone=_.zone), key=keys[1])
         st.form_submit_button(_("Show this window"), on_click=apply, type="primary")
     if wrong := st.session_state.pop("range_error", None):
         st.error(escaped(_.tell(wrong)))

@@ -85,7 +85,7 @@ INCIDENTS = (
     Incident("scrapes that fail everywhere", _site(), Scraping(start=1500, end=4500, down={0: (3300, 4600), 1: (3300, 4600)}),
              primary="insufficient", now="insufficient", rows={LATENCY: "unknown", FIRST: "unknown"}, findings=("scrape_failing",)),
     Incident("series that vanish", _site(), Scraping(start=1500, end=4500, gone={"ttft": 3300, "queue_time": 3300}),
-             primary="insufficient", now="insufficient", rows={FIRST: "unknown"}, findings=("series_vanished",)),
+             primary="insufficient", now="insufficient", rows={LATENCY: "unknown", FIRST: "unknown"}, findings=("series_vanished",)),
     # out of memory
     Incident("a GPU out-of-memory event", _site(deaths=(Death(1, TROUBLE, oom_event=True),), gpu_memory=((0, 0.9), (2500, 0.985))),
              primary=OOM, rows={OOM: "applies"}, replicas=("vllm-1",), may_find=("restarted", "scrape_failing")),

@@ -100,5 +100,5 @@ def test_an_incident_names_only_rows_that_exist():
 
 
 def test_the_simulation_is_the_same_each_time():
-    first, again = truth("a retry storm", 3), truth.__wrapped__("a retry storm", 3)
+    first, again = truth("latency without pressure"), truth.__wrapped__("latency without pressure")
     assert all((first.gateway[name] == again.gateway[name]).all() for name in first.gateway)

@@ -121,6 +121,7 @@ def test_a_live_view_refreshes_by_itself_and_a_pinned_one_does_not(
     found = api(base, "from=now-15m&to=now")["window"]
     pinned = answered(person(), f"{base}/?from={found['from']}&to={found['to']}")
     assert pinned.locator(".st-key-window").inner_text().count("PINNED") == 1
+    pinned.wait_for_selector("[data-testid=stStatusWidget]", state="detached")  # a run that still draws says so there
     shown = pinned.inner_text(".stApp")
     time.sleep(17)
     assert pinned.inner_text(".stApp") == shown

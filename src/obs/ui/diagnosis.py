@@ -97,4 +97,3 @@ def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
         for t in diagnosis.thresholds.values()
     ]
     return tag("table", tag("thead", head), tag("tbody", rows), cls="table")
-

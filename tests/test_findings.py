@@ -50,14 +50,15 @@ def test_a_pause_under_two_minutes_is_no_stall():
 def test_a_night_with_a_request_now_and_then_is_not_without_traffic():
     quiet = np.zeros(STEPS)
     quiet[::16] = 1.0  # every four minutes
-    night = verdicts(requests_running=quiet, requests_finished=quiet / 60, generation_tokens=quiet, means={"ttft": 0.1})
+    night = verdicts({"ttft": NAN}, requests_running=quiet, requests_finished=quiet / 60, generation_tokens=quiet)
     assert found(night, "no_traffic") == []
 
 
 def test_a_replica_that_is_new_is_no_restart():
     new = np.full((2, STEPS), 4.0)
     new[1, :LATE] = NAN
-    added = verdicts(replicas=2, requests_running=new, kv_use=np.where(np.isnan(new), NAN, 0.3), generation_tokens=new * 25, up=new / new)
+    added = verdicts(replicas=2, requests_running=new, kv_use=np.where(np.isnan(new), NAN, 0.3), generation_tokens=new * 25, up=new / new,
+                     requests_waiting=new * 0)  # fmt: skip
     assert found(added, "restarted") == []
 
 
@@ -75,6 +76,13 @@ def test_a_replica_above_the_others_without_trouble_is_no_imbalance():
     uneven = np.full((3, STEPS), 0.2)
     uneven[1] = 0.7
     assert found(verdicts(replicas=3, kv_use=uneven), "replica_imbalance") == []
+    waits = np.zeros((3, STEPS))
+    waits[1, LATE : LATE + 8] = 9.0
+    assert found(verdicts(replicas=3, kv_use=uneven, requests_waiting=waits), "replica_imbalance") == []
+
+
+def test_tokens_that_are_counted_twice_are_no_waste_where_nobody_leaves():
+    assert found(verdicts(generation_tokens=from_late(400.0, 100.0)), "abandoned_work") == []
 
 
 def test_tokens_that_a_long_answer_is_still_making_are_no_waste():

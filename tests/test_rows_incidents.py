@@ -81,6 +81,10 @@ def test_the_replicas_are_those_in_trouble(name, diagnosed):
     assert {replica for e in got.verdict(got.primary).episodes for replica in e.replicas} == set(wanted)
 
 
+def test_retries_name_no_replica_because_they_are_counted_in_front_of_them(diagnosed):
+    assert {e.replicas for e in diagnosed("a retry storm").verdict("load_after_timeouts").episodes} == {()}
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_the_findings_are_those_that_were_provoked(name, diagnosed):
     incident = BY_NAME[name]

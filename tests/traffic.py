@@ -21,7 +21,7 @@ STEP_SECONDS = 0.015  # one engine step with nothing in the batch
 STEP_PER_SEQUENCE = 0.0004
 ADMIT = 0.97  # of the KV pool may be promised at admission
 RETRY_PAUSE = 0.1
-WARM_SECONDS = 120  # after a start the engine compiles: everything takes three times as long
+WARM_SECONDS, WARM = 240, 8.0  # after a start the engine compiles: everything takes so many times as long
 REPLICA_COUNTERS = (
     "preemptions", "engine_steps", "requests_finished", "engine_errors", "engine_aborts", "prompt_tokens", "generation_tokens",
     *(f"{mean}.{part}" for mean in ("ttft", "itl", "e2e_latency", "queue_time", "prefill_time", "prompt_length", "output_length")
@@ -140,7 +140,7 @@ class Engine:
         if hung and hung[0] <= second < hung[1]:
             self.waiting.extend(arrivals)
             return []
-        slow = self.course["slowdown"][second] * (3.0 if second - self.born < WARM_SECONDS else 1.0)
+        slow = self.course["slowdown"][second] * (WARM if second - self.born < WARM_SECONDS else 1.0)
         if site.cancels:
             self._drop()
         batch = len(self.running) - len(self.prefilling)

@@ -120,7 +120,7 @@ def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Epis
     leading = [h for h in judged.held if h.condition is not ERRORS]
     for first, last in runs(together):
         rows = [r for r in range(judged.applies.shape[0]) if judged.applies[r, first : last + 1].any()]
-        starts = [first]
+        starts: list[int] = []
         if judged.symptom.every:
             starts = [load_began(facts, leading[0], row, first) for row in rows]
         else:
@@ -132,5 +132,5 @@ def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Epis
         if end is not None and end <= window.start + TAIL_SECONDS:
             continue
         where = () if judged.symptom.every else tuple(names[r] for r in rows)
-        found.append(Episode(grid.start + min(starts) * grid.step, end, where))
+        found.append(Episode(grid.start + min(starts, default=first) * grid.step, end, where))  # `first` is widened by what is near
     return tuple(found)

@@ -68,7 +68,8 @@ def scraped(truth: Truth, how: Scraping) -> tuple[list[Samples], Samples]:
         for name, values in truth.replica.items():
             seen = values[row, index]
             if row in how.born and name in REPLICA_COUNTERS:
-                seen = np.where(at >= how.born[row], seen - values[row, int(how.born[row])], seen)
+                born, dies = how.born[row], [d.at for d in truth.site.deaths if d.replica == row and d.at > how.born[row]]
+                seen = np.where((at >= born) & (at < min(dies, default=np.inf)), seen - values[row, int(born)], seen)
             if name == "up":
                 seen = np.where(failed, 0.0, 1.0)
             elif name not in OUTSIDE:

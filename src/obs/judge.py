@@ -89,7 +89,8 @@ def _latency(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
 
 
 def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
-    edge = held["gateway_ttft"].mask & ~near(held["ttft"].known, facts.grid.steps(NEAR_SECONDS))  # only where no engine tells
+    told = near(anywhere(held["ttft"].known)[None, :], facts.grid.steps(NEAR_SECONDS))
+    edge = held["gateway_ttft"].mask & ~told  # only where no engine tells
     shown = held["ttft"].mask | held["network"].mask | edge
     by_stage = stages(facts, held["waiting"].mask)
     explained = by_stage.share(np.maximum(_rise(held["ttft"]), np.where(edge, _rise(held["gateway_ttft"]), 0.0))) >= facts.limit(

@@ -19,7 +19,6 @@ bounded = settings(max_examples=10, deadline=None, derandomize=True, database=No
 NAMES = tuple(incident.name for incident in INCIDENTS)
 names = st.sampled_from(NAMES)
 TROUBLED = (
-    "latency without pressure",
     "latency with errors",
     "time-outs without retries",
     "callers who leave long answers",

@@ -122,9 +122,13 @@ BY_NAME = {incident.name: incident for incident in INCIDENTS}
 
 
 @lru_cache(maxsize=64)
+def _made(name: str, seed: int) -> Truth:
+    return simulate(BY_NAME[name].site, seed)
+
+
 def truth(name: str, seed: int = 1) -> Truth:
     """The simulated fleet of an incident; made once."""
-    return simulate(BY_NAME[name].site, seed)
+    return _made(name, seed)
 
 
 def readings(name: str, seed: int = 1) -> Readings:

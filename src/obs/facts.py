@@ -116,7 +116,8 @@ class Facts(Edge):
         """The queue takes the larger part of the first token, or nobody tells: then a growing queue is its own explanation."""
         queue, prefill = self.mean("queue_time"), self.mean("prefill_time")
         stages = np.isfinite(queue) & np.isfinite(prefill)
-        return ~stages | (queue >= np.maximum(prefill, 0.0))
+        waited = queue + np.nan_to_num(self.remainder)  # who still queues is in the remainder: the queue is observed at the finish
+        return ~stages | (waited >= np.maximum(prefill, 0.0))
 
     @cached_property
     def waste(self) -> Array:

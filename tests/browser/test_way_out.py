@@ -46,7 +46,7 @@ def test_an_address_that_is_no_page_is_said_in_the_readers_language(sample: str,
     page = answered(person(locale="es-ES"), f"{sample}/nothere?{KV}")
     assert page.inner_text(".notes") == "No hay ninguna página /nothere; este es el diagnóstico."
     assert page.locator("[role=dialog]").count() == 0
-    assert page.evaluate("document.documentElement.lang") == "es"
+    page.wait_for_function("document.documentElement.lang === 'es'")  # a script in the page says it, a moment after it is drawn
     assert page.title() == "La latencia aumenta sin errores · obs"
 
 

@@ -35,7 +35,7 @@ def main() -> None:
     if window is not None:
         _ = replace(_, dated=not _.one_day(window.start, window.end))
 
-    frame.speak(_.lang)
+    frame.speak(_.lang, page)
     if view.kiosk:
         st.html(HERE / "ui/kiosk.css")
     frame.top(view, page, _)

@@ -20,6 +20,7 @@ from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import zone_info
 
+ROOT = Path(__file__).resolve().parents[3]
 _FRESH = "fresh"
 _LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
@@ -59,9 +60,25 @@ def browser_zone() -> str:
         return "UTC"
 
 
-def speak(lang: str) -> None:
-    """Tells the browser the page's language, so that a screen reader pronounces it right. `lang` is one of ours, never outside text."""
-    st.html(f"<script>document.documentElement.lang = {json.dumps(lang)};</script>", unsafe_allow_javascript=True)
+# Runs again where its text changes, hence the page's name in it. The links come one by one, a moment after it.
+_SCRIPT = """<script>
+document.documentElement.lang = LANG;
+(function reach(tries) {
+  const row = document.querySelector(".st-key-top"), here = row?.querySelector("[class*='st-key-nav-PAGE-here']");
+  if (!here || row.querySelectorAll("a").length < COUNT) return tries && setTimeout(reach, 50, tries - 1);
+  const [outer, inner] = [row.getBoundingClientRect(), here.getBoundingClientRect()];
+  row.scrollLeft += inner.left - outer.left - (outer.width - inner.width) / 2;
+})(200);
+</script>"""
+
+
+def speak(lang: str, page: Page) -> None:
+    """Tells the browser the page's language, so that a screen reader pronounces it right, and brings the open page's link into view.
+
+    All words put in are ours, never outside text.
+    """
+    script = _SCRIPT.replace("LANG", json.dumps(lang)).replace("PAGE", page.url_path or "diagnosis")
+    st.html(script.replace("COUNT", str(len(pages(ROOT)))), unsafe_allow_javascript=True)
 
 
 def top(view: View, page: Page, _: Reader) -> None:
@@ -69,7 +86,7 @@ def top(view: View, page: Page, _: Reader) -> None:
     names = titles(_)
     with st.container(key="top", horizontal=True, vertical_alignment="center", gap="medium"):
         show(tag("span", "obs", cls="brand"))
-        for each in pages(Path(__file__).resolve().parents[3]):
+        for each in pages(ROOT):
             here = "-here" if each.url_path == page.url_path else ""
             with st.container(key=f"nav-{each.url_path or 'diagnosis'}{here}", width="content"):
                 st.page_link(each, label=names[each.url_path], query_params=address.query(replace(view, row=None)))

@@ -11,7 +11,7 @@ from obs.conditions import Condition, Held
 from obs.facts import Facts
 from obs.judge import Judged
 from obs.onset import began
-from obs.series import Array, Mask, divide, trailing
+from obs.series import Array, Mask, anywhere, divide, trailing
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, Evidence, Stance
 
@@ -103,6 +103,15 @@ def sentence(title: Message, unit: str, value: float, baseline: float | None, th
     if baseline is not None:
         return say("{title} {value} (before {baseline})", title=title, value=figure, baseline=Quantity(baseline, unit))
     return say("{title} {value}", title=title, value=figure)
+
+
+def pooled(facts: Facts, evidence: Evidence, steps: Mask) -> Evidence:
+    """Says so where most of a figure's time no replica has a mean of its own."""
+    lent = anywhere(facts.lent(evidence.signal))[steps]
+    if evidence.value is None or lent.sum() * 2 <= lent.size:
+        return evidence
+    says = say("{figure}: of its replicas together, as each has too few requests for a mean of its own", figure=evidence.says)
+    return replace(evidence, says=says)
 
 
 def missing(facts: Facts, condition: Condition) -> Evidence:

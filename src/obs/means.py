@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from obs.series import Array, Grid, divide, total_of, trailing
+from obs.series import Array, Grid, Mask, divide, total_of, trailing
 from obs.signals import Level, Reading, Readings
 from obs.verdict import Threshold
 
@@ -23,6 +23,7 @@ class Means:
         self.thresholds = thresholds
         self.rows = len(readings.replicas)
         self._made: dict[str, tuple[Array, Array]] = {}
+        self._lent: dict[str, Mask] = {}
 
     def limit(self, name: str) -> float:
         """The threshold in force."""
@@ -64,6 +65,12 @@ class Means:
         """How far each mean looked back beside the rate window, seconds."""
         return self._means(signal)[1]
 
+    def lent(self, signal: str) -> Mask:
+        """Where a replica's mean is its pool's, as no replica of the pool has requests enough for one of its own."""
+        if signal in self.readings.signals:
+            self._means(signal)
+        return self._lent.get(signal, np.zeros((1, self.grid.count), dtype=np.bool_))
+
     def _means(self, signal: str) -> tuple[Array, Array]:
         if signal not in self._made:
             self._made[signal] = self._mean(signal)
@@ -76,7 +83,34 @@ class Means:
             return values, np.zeros_like(values)
         total, count = self._aligned(reading, reading.total), self._aligned(reading, reading.count)
         out, looked = self.shortest(total, count, (count,))
+        if reading.signal.level is Level.REPLICA:
+            lent = self._lent[signal] = np.zeros(out.shape, dtype=np.bool_)
+            for pool in self.pools:
+                lent[pool] = self._lend(pool, total[pool], count[pool], out, looked)
         return np.where(np.isfinite(count), out, np.nan), looked
+
+    @cached_property
+    def pools(self) -> tuple[list[int], ...]:
+        """The replicas that serve the same model in one namespace with one engine and one part (prefill, decode), by number."""
+        found: dict[tuple[str, ...], list[int]] = {}
+        for i, replica in enumerate(self.readings.replicas):
+            found.setdefault((replica.namespace, replica.model, replica.system), []).append(i)
+        return tuple(found.values())
+
+    def _lend(self, pool: list[int], total: Array, count: Array, out: Array, looked: Array) -> Mask:
+        """While no replica of a pool has requests enough for a mean of its own, those that serve any are judged by the pool's mean.
+
+        `total` and `count` are the pool's rows; writes into `out` and `looked`, and gives where, [the pool's replicas, steps].
+        """
+        thin = np.isnan(out[pool]).all(axis=0)
+        if len(pool) < 2 or not thin.any():
+            return np.zeros(total.shape, dtype=np.bool_)
+        made = total_of(count)[None, :]
+        mean, far = self.shortest(total_of(total)[None, :], made, (made,))
+        served = trailing(count, self.grid.steps(LOOK_BACK_SECONDS[-1])) > 0
+        use = np.asarray(thin & served & np.isfinite(mean), dtype=np.bool_)
+        out[pool], looked[pool] = np.where(use, mean, out[pool]), np.where(use, far, looked[pool])
+        return use
 
     def shortest(self, above: Array, below: Array, counts: tuple[Array, ...]) -> tuple[Array, Array]:
         """`above` over `below`, and how far it looked back: no farther than needed for enough observations in each of `counts` (rates)."""

@@ -73,6 +73,7 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
         evidence = (*(averaged(facts, e, mask) for e in told), *stage_evidence(facts, judged.stages, mask, stage))
     if judged.symptom.every:
         evidence = (*evidence, *retry_evidence(facts, steps, bool(found)))
+    evidence = tuple(weigh.pooled(facts, e, steps) for e in evidence)
     stage = stage if found else None
     applying = tuple(_applying(facts, judged, episode) for episode in found)
     return Row(

@@ -8,6 +8,7 @@ from obs.text import Message, Moment, Names, Sentences, say
 
 _ENGINE = say("The engine's own metrics are missing: vLLM hides them with --disable-log-stats, SGLang needs --enable-metrics.")
 _GATEWAY = say("No gateway's metrics: let Prometheus scrape Envoy's /stats/prometheus, with these statistics included.")
+_SPLIT = say("Only SGLang tells its split, from 0.5.19 on; vLLM writes it into its start-up log.")
 _DCGM = say("No GPU metrics: the DCGM exporter would give them.")
 
 REMEDY: Mapping[str, Message] = {
@@ -29,7 +30,15 @@ REMEDY: Mapping[str, Message] = {
     "container_restarts": say("No Kubernetes metrics for these pods: kube-state-metrics would give them."),
     "container_oom_killed": say("No Kubernetes metrics for these pods: kube-state-metrics would give them."),
     "host_memory": say("cAdvisor's working set and kube-state-metrics' memory limit would give it, where a limit is set."),
+    "host_oom_kills": say("cAdvisor, in the kubelet, counts them from Kubernetes 1.24 on."),
+    "container_image": say("No Kubernetes metrics for these pods: kube-state-metrics would give them."),
+    "weights_memory": _SPLIT,
+    "kv_memory": _SPLIT,
+    "graph_memory": _SPLIT,
+    "gpu_memory_share": say("Only vLLM tells it, in the labels of vllm:cache_config_info."),
     "gpu_memory": _DCGM,
+    "gpu_memory_total": _DCGM,
+    "gpu_xid": _DCGM,
     "gpu_memory_free": _DCGM,
     "gpu_utilization": _DCGM,
     "gpu_oom_events": say(

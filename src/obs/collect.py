@@ -19,6 +19,7 @@ from obs.series import Grid
 from obs.signals import SIGNALS, Buckets, Reading, Readings
 from obs.source import Source
 from obs.text import Message, say
+from obs.versions import with_versions
 from obs.vocabulary import Vocabulary, vocabularies
 from obs.window import Window, check
 
@@ -109,7 +110,7 @@ def collect(
         end=window.end,
         scrape_seconds=scrape,
         rate_seconds=max((ranges.rate(v.id) for v in engines), default=ranges.rate("")),
-        replicas=tuple(s.replica for s in seats),
+        replicas=with_versions([*first.rows, *second.rows], replicas.Seating(seats)),
         signals=readings,
         buckets=histograms,
         resets_seconds=ranges.resets,

@@ -197,5 +197,5 @@ def _vanished(facts: Facts) -> Iterator[Finding]:
 
 NOT_OF_THE_ENGINE = frozenset({
     "up", "scrape_duration", "container_restarts", "container_oom_killed", "host_memory", "gpu_memory", "gpu_memory_free",
-    "gpu_utilization", "gpu_oom_events", "counter_resets",
+    "gpu_memory_total", "gpu_xid", "gpu_utilization", "gpu_oom_events", "host_oom_kills", "container_image", "counter_resets",
 })  # fmt: skip

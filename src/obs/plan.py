@@ -10,6 +10,7 @@ from obs import promql
 from obs.errors import CallError
 from obs.signals import SIGNALS, Kind
 from obs.source import Query
+from obs.spelling import spelled
 from obs.text import say
 from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
 
@@ -72,9 +73,8 @@ def asks(
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
     for signal, naming in vocabulary.signals.items():
-        for candidate in _candidates(signal, naming, overrides or {}):
-            if not set(candidate.metrics(SIGNALS[signal].kind)) <= set(names):
-                continue
+        ways = [c for named in _candidates(signal, naming, overrides or {}) for c in spelled(named, SIGNALS[signal].kind, names)]
+        for candidate in ways:
             for number, variant in enumerate(vocabulary.variants):
                 found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
     return found
@@ -175,6 +175,7 @@ def _ask(
         return [ask("value", f"{candidate.combine or 'sum'} by ({by}) (rate({metric}{{{sel}}}[{rate}]))")]
     if candidate.from_labels:
         by = ", ".join(dict.fromkeys((by, *(word for product in candidate.from_labels for word in product.split(" * ")))))
+    by = ", ".join(dict.fromkeys((by, *candidate.carries)))
     inner = f"{metric}{{{sel}}}"
     if ranges.coarse and kind is Kind.GAUGE:
         inner = f"{thin}_over_time({inner}[{step}])"

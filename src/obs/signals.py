@@ -80,6 +80,10 @@ SIGNALS: Mapping[str, Signal] = _table(
     ("prefill_time", say("Prefill time"), "seconds", _M, _REP),
     ("prompt_length", say("Prompt length"), "tokens", _M, _REP),
     ("output_length", say("Output length"), "tokens", _M, _REP),
+    ("weights_memory", say("GPU memory of the weights"), "bytes", _G, _REP),
+    ("kv_memory", say("GPU memory of the KV cache"), "bytes", _G, _REP),
+    ("graph_memory", say("GPU memory of the CUDA graphs"), "bytes", _G, _REP),
+    ("gpu_memory_share", say("GPU memory given to the engine"), "ratio", _G, _REP),
     ("counter_resets", say("Counter resets"), "count", _G, _REP),  # resets within the last `Readings.resets_seconds`
     # the scrape and the machine under the replica
     ("up", say("Scrapes that succeed"), "state", _G, _REP),
@@ -91,6 +95,10 @@ SIGNALS: Mapping[str, Signal] = _table(
     ("gpu_memory_free", say("GPU memory free, least"), "bytes", _G, _REP),
     ("gpu_utilization", say("GPU utilization"), "ratio", _G, _REP),
     ("gpu_oom_events", say("GPU out-of-memory events"), "count", _C, _REP),
+    ("gpu_memory_total", say("GPU memory, all of it"), "bytes", _G, _REP),
+    ("gpu_xid", say("GPU error (XID), last code"), "count", _G, _REP),  # a code, not a count; it stays until the next one
+    ("host_oom_kills", say("Host out-of-memory kills"), "count", _C, _REP),
+    ("container_image", say("Container image"), "state", _G, _REP),  # its name is `Replica.image`
     # the gateway in front
     ("gateway_attempts", say("Attempts sent to the engines"), "per_second", _R, _GW),
     ("gateway_retries", say("Retries"), "per_second", _R, _GW),
@@ -107,12 +115,19 @@ SIGNALS: Mapping[str, Signal] = _table(
 
 @dataclass(frozen=True)
 class Replica:
-    """One engine process as Prometheus sees it. `name` is the pod, else the instance, plus the engine rank where there are several."""
+    """One engine process as Prometheus sees it. `name` is the pod, else the instance, plus the engine rank where there are several.
+
+    `image` is its container's image where Kubernetes' metrics tell it. `since` and `until` bound the engine's version by the metric names
+    that it shows: the latest that came, the earliest that went; "" where they tell nothing.
+    """
 
     name: str
     namespace: str = ""
     model: str = ""
     system: str = ""  # id of the vocabulary that names it: "vllm", "sglang"
+    image: str = ""
+    since: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from obs import promql
 from obs.errors import CallError
 from obs.signals import SIGNALS, Kind
 from obs.source import Query
-from obs.spelling import spelled
 from obs.text import say
 from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
 
@@ -73,8 +72,9 @@ def asks(
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
     for signal, naming in vocabulary.signals.items():
-        ways = [c for named in _candidates(signal, naming, overrides or {}) for c in spelled(named, SIGNALS[signal].kind, names)]
-        for candidate in ways:
+        for candidate in _candidates(signal, naming, overrides or {}):
+            if not set(candidate.metrics(SIGNALS[signal].kind)) <= set(names):
+                continue
             for number, variant in enumerate(vocabulary.variants):
                 found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
     return found

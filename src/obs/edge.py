@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from obs.baseline import follow
-from obs.means import Means
+from obs.means import Means, keys
 from obs.series import Array, Mask, anywhere, divide, total_of, trailing, worst
 
 MOST_RETRIES = 64.0  # for each request; in a crash the originals of a minute are too few to divide by
@@ -48,6 +48,26 @@ class Edge(Means):
         share = np.where(np.isfinite(share) & few, 0.0, share)
         most = MOST_RETRIES / (1.0 + MOST_RETRIES)
         return np.minimum(share, most) / (1.0 - np.minimum(share, most))
+
+    @cached_property
+    def layers(self) -> dict[str, Array]:
+        """Attempts for each request at each system that exports retries (Envoy, a router, ...), {system: [replicas, steps]}.
+
+        Of several rows of one system in front of a replica the worst counts: they stand side by side, not one behind the other.
+        """
+        reading, found = self.reading("gateway_retries"), {}
+        systems = dict(zip(keys(reading), (labels.get("system", "") for labels in reading.row_labels), strict=False))
+        for system in sorted(set(systems.values()) - {""}):
+            mine = np.array([systems.get(key) == system for key in self.gateways])
+            found[system] = self.for_replicas(np.where(mine[:, None], 1.0 + self.retry_ratio, np.nan))
+        return found
+
+    @cached_property
+    def layers_product(self) -> Array:
+        """Attempts for each request where every layer stands behind the one before it, [replicas, steps]; NaN where under two are known."""
+        layers = np.stack([np.ones((self.rows, self.grid.count)) * np.nan, *self.layers.values()])
+        known = np.isfinite(layers)
+        return np.where(known.sum(axis=0) > 1, np.where(known, layers, 1.0).prod(axis=0), np.nan)
 
     @cached_property
     def timeouts(self) -> Array:

@@ -41,7 +41,7 @@ class Means:
     @cached_property
     def gateways(self) -> tuple[tuple[str, str], ...]:
         """(namespace, row) of every gateway row that any signal has; one nameless row where there is none."""
-        found = {key for r in self.readings.signals.values() if r.signal.level is Level.GATEWAY for key in _keys(r)}
+        found = {key for r in self.readings.signals.values() if r.signal.level is Level.GATEWAY for key in keys(r)}
         return tuple(sorted(found)) or (("", ""),)
 
     def _aligned(self, reading: Reading, values: Array) -> Array:
@@ -49,7 +49,7 @@ class Means:
         if reading.signal.level is not Level.GATEWAY:
             return values
         out = np.full((len(self.gateways), self.grid.count), np.nan)
-        for key, row in zip(_keys(reading), values, strict=True):
+        for key, row in zip(keys(reading), values, strict=True):
             out[self.gateways.index(key)] = row
         return out
 
@@ -150,7 +150,8 @@ class Means:
         return self.grid.steps(minutes * 60)
 
 
-def _keys(reading: Reading) -> list[tuple[str, str]]:
+def keys(reading: Reading) -> list[tuple[str, str]]:
+    """(namespace, name) of each row of a gateway reading."""
     labels = reading.row_labels or ({},) * len(reading.rows)
     spaces = [label.get("namespace", "") for label in labels]
     return [(space, row.removeprefix(f"{space}/")) for space, row in zip(spaces, reading.rows, strict=True)]  # as some signals name them

@@ -57,25 +57,12 @@ def _attempts(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
 
 def _layers(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
     """The product over the layers that retry: each multiplies what the one before it sends."""
-    labels = facts.reading("gateway_retries").row_labels
-    rows = {(label.get("namespace", ""), row): label.get("system", "") for label, (_, row) in zip(labels, facts.gateways, strict=False)}
-    systems = sorted(set(rows.values()) - {""})
-    if len(systems) < 2:
+    product = _worst(facts.layers_product, steps)
+    if product is None:
         return None
-    layers = []
-    for system in systems:
-        mine = [i for i, key in enumerate(facts.gateways) if rows.get(key) == system]
-        layers.append(1 + (_worst(facts.retry_ratio[mine], steps) or 0.0))
-    product = float(np.prod(layers))
-    return make(
-        facts,
-        "gateway_retries",
-        say("Attempts per request over all layers"),
-        "times",
-        _stance(product >= 1.1, applies),
-        value=product,
-        id="layers",
-    )
+    title = say("Attempts per request over all layers, if one stands behind the other")
+    holds = product >= 1 + facts.limit("retry_ratio")
+    return make(facts, "gateway_retries", title, "times", _stance(holds, applies), value=product, id="layers")
 
 
 def _refused(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:

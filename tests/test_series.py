@@ -1,11 +1,29 @@
 """Grids and masks: what an edge, a hole and a single step do."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from obs.series import Grid, anywhere, backward_max, divide, latch, median, near, runs, settle, total_of, trailing, worst
+from obs.series import (
+    Grid,
+    anywhere,
+    backward_max,
+    divide,
+    latch,
+    median,
+    median_of_others,
+    near,
+    painted,
+    runs,
+    settle,
+    spans,
+    total_of,
+    trailing,
+    worst,
+)
 
 NAN = float("nan")
 bounded = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -109,6 +127,46 @@ def test_near_never_loses_a_step_and_settle_never_adds_beyond_the_gaps(given_mas
     assert (settled | given_mask == settled).all()
     assert all(last - first + 1 > 0 for first, last in runs(settled))
     assert [b[0] - a[1] - 1 for a, b in zip(runs(settled), runs(settled)[1:], strict=False) if b[0] - a[1] - 1 <= steps] == []
+
+
+def _slowly(given_mask, hold, gap):
+    """`settle`, step by step."""
+    out = given_mask.copy()
+    stretches = runs(given_mask)
+    for (_, before), (after, _) in pairwise(stretches):
+        if after - before - 1 <= gap:
+            out[before + 1 : after] = True
+    for first, last in runs(out):
+        if last - first + 1 < hold:
+            out[first : last + 1] = False
+    return out
+
+
+@bounded
+@given(rows=st.lists(masks, min_size=1, max_size=4), hold=st.integers(1, 5), gap=st.integers(0, 4))
+def test_rows_settle_at_once_as_they_do_step_by_step(rows, hold, gap):
+    width = max(len(row) for row in rows)
+    both = np.array([np.pad(row, (0, width - len(row))) for row in rows])
+    assert [picture(row) for row in settle(both, hold, gap)] == [picture(_slowly(row, hold, gap)) for row in both]
+    assert painted(both.shape, *spans(both)).tolist() == both.tolist()
+
+
+def test_stretches_at_the_edges_of_two_rows_do_not_touch():
+    row, first, last = spans(np.array([mask("..##"), mask("##..")]))
+    assert (row.tolist(), first.tolist(), last.tolist()) == ([0, 1], [2, 0], [3, 1])
+
+
+def test_the_median_of_the_others_leaves_out_the_row_itself_and_what_is_not_known():
+    assert np.isnan(median_of_others(np.array([[1.0]]))).all()
+    assert median_of_others(np.array([[1.0], [5.0], [NAN], [7.0], [9.0]]))[:, 0].tolist() == [7.0, 7.0, 6.0, 5.0, 5.0]
+
+
+@bounded
+@given(st.lists(st.integers(0, 5).map(float) | st.just(NAN), min_size=2, max_size=9))
+def test_the_median_of_the_others_is_the_median_without_the_row(values):
+    column = np.array(values)[:, None]
+    want = [median(np.delete(column, row, axis=0).T)[0] for row in range(len(values))]
+    assert median_of_others(column)[:, 0] == pytest.approx(want, nan_ok=True)
 
 
 @bounded

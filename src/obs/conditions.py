@@ -14,7 +14,7 @@ import numpy as np
 
 from obs.baseline import follow
 from obs.facts import Facts, crossed
-from obs.series import Array, Mask, runs, settle
+from obs.series import Array, Mask, painted, settle, spans
 from obs.text import Message
 
 GAP_SECONDS = 60.0  # a shorter dip, or a hole in the data, does not end it
@@ -101,11 +101,12 @@ def _steady(base: Array) -> Array:
 
 def _lasting(facts: Facts, mask: Mask, span: Array) -> Mask:
     """Drop what is too short: less than the hold, or no longer than one single slow request stays in the figure."""
-    out = mask.copy()
-    least = facts.limit("hold")
-    for row in np.flatnonzero(mask.any(axis=-1)):
-        for first, last in runs(mask[row]):
-            single = float(span[row, first : last + 1].max()) + facts.readings.rate_seconds
-            if (last - first + 1) * facts.grid.step < max(least, single + facts.grid.step):
-                out[row, first : last + 1] = False
-    return out
+    row, first, last = spans(mask)
+    if not row.size:
+        return mask
+    looked = np.broadcast_to(span, mask.shape)
+    edges = np.stack([row * mask.shape[1] + first, row * mask.shape[1] + last + 1], axis=1).ravel()
+    flat = np.append(np.where(mask, looked, 0.0).ravel(), 0.0)  # so that a stretch may end at the very end
+    single = np.maximum.reduceat(flat, edges)[::2] + facts.readings.rate_seconds
+    long = (last - first + 1) * facts.grid.step >= np.maximum(facts.limit("hold"), single + facts.grid.step)
+    return painted(mask.shape, row[long], first[long], last[long])

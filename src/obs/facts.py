@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from obs.edge import Edge
-from obs.series import Array, Mask, backward_max, divide, latch, median, runs, settle, total_of, trailing
+from obs.series import Array, Mask, anywhere, backward_max, divide, latch, median, settle, spans, total_of, trailing
 
 FOR_EVER_SECONDS = 86400.0
 STALL_WITHOUT_STEPS_SECONDS = 300.0  # tokens may be counted at a request's end: silence must be longer to mean a stall
@@ -72,18 +72,17 @@ class Facts(Edge):
     @cached_property
     def _appeared(self) -> Mask:
         """The replica's series begin here, after a gap, while the grid is longer: it is new, or it was away."""
+        row, first, last = spans(self.measured)
+        again = np.zeros(row.size, dtype=np.bool_)
+        again[1:] = row[1:] == row[:-1]
+        away = first - np.where(again, np.roll(last, 1), -1) - 1
+        before = np.concatenate(
+            ([False, False], np.logical_or.accumulate(anywhere(self.measured)))
+        )  # anything at all, until the step before last
+        new = (away >= self.grid.steps(self.limit("hold"))) & (again | before[first])  # else a late beginning is the recording's
         out = np.zeros_like(self.measured)
-        gap = self.grid.steps(self.limit("hold"))
-        for row in range(self.rows):
-            stretches = runs(self.measured[row])
-            for number, (first, _) in enumerate(stretches):
-                away = first - (stretches[number - 1][1] if number else -1) - 1
-                out[row, first] = away >= gap and (number > 0 or self._others_before(row, first))
+        out[row[new], first[new]] = True
         return out
-
-    def _others_before(self, row: int, step: int) -> bool:
-        """Whether the source held anything before: else a late beginning is the recording's, not the replica's."""
-        return bool(self.measured[:, : max(0, step - 1)].any())
 
     @cached_property
     def warming(self) -> Mask:

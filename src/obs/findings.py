@@ -9,7 +9,7 @@ import numpy as np
 from obs.baseline import follow
 from obs.facts import Facts
 from obs.oom import OutOfMemory
-from obs.series import Array, Mask, anywhere, backward_max, divide, median, near, runs, settle, total_of, trailing
+from obs.series import Array, Mask, anywhere, backward_max, divide, median_of_others, near, runs, settle, total_of, trailing
 from obs.signals import Kind, Level
 from obs.text import Message, Moment, Names, Quantity, say
 from obs.verdict import Finding
@@ -109,13 +109,10 @@ def _no_traffic(facts: Facts) -> Mask:
 def _imbalance(facts: Facts) -> Mask:
     """KV use far above the median of the others, and in trouble for it: full, or with a queue."""
     kv = np.where(facts.measured, facts.values("kv_use"), np.nan)
-    out = np.zeros(kv.shape, dtype=np.bool_)
     if facts.rows < 2:
-        return out
+        return np.zeros(kv.shape, dtype=np.bool_)
     busy = (kv >= facts.limit("kv_use")) | (facts.values("requests_waiting") >= facts.limit("waiting"))
-    for row in np.flatnonzero(busy.any(axis=1)):
-        others = median(np.delete(kv, row, axis=0).T)
-        out[row] = busy[row] & (kv[row] - others >= facts.limit("imbalance"))
+    out = busy & (kv - median_of_others(kv) >= facts.limit("imbalance"))
     return settle(out, facts.grid.steps(IMBALANCE_SECONDS), facts.grid.steps(GAP_SECONDS))
 
 
@@ -171,16 +168,12 @@ def _vanished(facts: Facts) -> Iterator[Finding]:
         if reading.signal.level is not Level.REPLICA or signal in NOT_OF_THE_ENGINE:
             continue
         values = reading.count if reading.signal.kind is Kind.MEAN and reading.count is not None else reading.values
-        for row in range(facts.rows):
-            known = np.flatnonzero(np.isfinite(values[row]))
-            if not known.size or known[-1] >= grid.count - 1 - hold:
-                continue
-            last = int(known[-1])
-            if (
-                grid.start + last * grid.step < facts.readings.start
-                or not alive[row, last + hold :].any()
-                or facts.down[row, last + 1 :].all()
-            ):
+        known = np.isfinite(values)
+        ends = grid.count - 1 - known[:, ::-1].argmax(axis=1)
+        inside = (grid.times[ends] >= facts.readings.start) & (ends < grid.count - 1 - hold)
+        for row in np.flatnonzero(known.any(axis=1) & inside):
+            last = int(ends[row])
+            if not alive[row, last + hold :].any() or facts.down[row, last + 1 :].all():
                 continue
             if alive[row, last + 1 :].mean() > 0.5:
                 gone_since.setdefault(last, []).append(signal)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from obs.facts import Facts
-from obs.series import Mask, anywhere, backward_max, median, near, runs
+from obs.series import Mask, anywhere, backward_max, median, near, runs, spans
 from obs.verdict import Episode
 
 AROUND_SECONDS = 300.0  # what led to the event, and what it did
@@ -56,12 +56,12 @@ def out_of_memory(facts: Facts) -> OutOfMemory:
 def _deaths(facts: Facts) -> Mask:
     """In place: the same replica was measured before, and is known to be down or comes back later."""
     measured = facts.measured
+    row, _, last = spans(measured & ~facts.down)
+    later = np.zeros((facts.rows, facts.grid.count + 1), dtype=np.bool_)
+    later[:, :-1] = np.logical_or.accumulate((facts.down | measured)[:, ::-1], axis=1)[:, ::-1]
+    known = later[row, last + 1]
     out = np.zeros_like(measured)
-    for row in range(facts.rows):
-        for _, last in runs(measured[row] & ~facts.down[row]):
-            after = slice(last + 1, None)
-            if facts.down[row, after].any() or measured[row, after].any():
-                out[row, min(last + 1, facts.grid.count - 1)] = True
+    out[row[known], last[known] + 1] = True
     resets = facts.started & backward_max(measured, facts.grid.steps(AROUND_SECONDS) + 1) & (np.cumsum(measured, axis=1) > 1)
     return out & _long_enough(facts) | resets
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Steps = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
@@ -53,7 +53,7 @@ def runs(mask: Mask) -> list[tuple[int, int]]:
 
 def trailing(values: Array, steps: int) -> Array:
     """The sum over the last `steps` steps, this one included, counting NaN as nothing. Shape as given."""
-    total = np.cumsum(np.nan_to_num(values), axis=-1)
+    total = np.cumsum(np.where(np.isnan(values), 0.0, values), axis=-1)
     total[..., steps:] -= total[..., :-steps].copy()
     return total
 
@@ -83,18 +83,33 @@ def latch(on: Mask, off: Mask) -> Mask:
     return last_on > last_off
 
 
+def spans(mask: Mask) -> tuple[Steps, Steps, Steps]:
+    """The stretches of a mask of shape [rows, steps] where it is true: their rows, first and last steps (inclusive), row by row."""
+    wide = np.zeros((mask.shape[0], mask.shape[1] + 1), dtype=np.bool_)  # a false column keeps the rows apart
+    wide[:, :-1] = mask
+    flat = wide.reshape(-1)
+    before = np.empty_like(flat)
+    before[:1], before[1:] = False, flat[:-1]
+    first, end = np.flatnonzero(flat & ~before), np.flatnonzero(before & ~flat)
+    row = first // wide.shape[1]
+    return row, first - row * wide.shape[1], end - 1 - row * wide.shape[1]
+
+
+def painted(shape: tuple[int, ...], row: Steps, first: Steps, last: Steps) -> Mask:
+    """A mask of shape [rows, steps] that is true in these stretches, which do not touch."""
+    edges = np.zeros((shape[0], shape[1] + 1), dtype=np.int8)
+    edges[row, first], edges[row, last + 1] = 1, -1
+    return np.cumsum(edges, axis=1, dtype=np.int8)[:, :-1] > 0
+
+
 def settle(mask: Mask, hold: int, gap: int) -> Mask:
     """Close gaps of up to `gap` steps, then drop stretches shorter than `hold` steps. Shape [rows, steps]."""
-    out = mask.copy()
-    for row in np.flatnonzero(mask.any(axis=-1)):
-        stretches = runs(mask[row])
-        for (_, before), (after, _) in pairwise(stretches):
-            if after - before - 1 <= gap:
-                out[row, before + 1 : after] = True
-        for first, last in runs(out[row]):
-            if last - first + 1 < hold:
-                out[row, first : last + 1] = False
-    return out
+    row, first, last = spans(mask)
+    apart = np.ones(row.size, dtype=np.bool_)
+    apart[1:] = (row[1:] != row[:-1]) | (first[1:] - last[:-1] - 1 > gap)
+    row, first, last = row[apart], first[apart], last[np.roll(apart, -1)]  # the last of each group stands before the next one's first
+    long = last - first + 1 >= hold
+    return painted(mask.shape, row[long], first[long], last[long])
 
 
 def divide(above: Array, below: Array) -> Array:
@@ -111,6 +126,18 @@ def median(values: Array) -> Array:
     low = flat[first + np.maximum(n - 1, 0) // 2]
     high = flat[first + np.maximum(n, 1) // 2]
     return np.where(n > 0, np.where(n % 2 == 1, low, (low + high) / 2), np.nan)
+
+
+def median_of_others(values: Array) -> Array:
+    """For each row and step, the median of the other rows, ignoring NaN; NaN where no other is known. Shape as given."""
+    order = np.argsort(values, axis=0)  # NaN go last
+    rank = np.argsort(order, axis=0)
+    ordered = np.take_along_axis(values, order, axis=0)
+    n = np.isfinite(values).sum(axis=0)[None, :] - np.isfinite(values)
+    low, high = np.maximum(n - 1, 0) // 2, n // 2
+    last = len(values) - 1
+    below, above = (np.take_along_axis(ordered, np.minimum(at + (at >= rank), last), axis=0) for at in (low, high))
+    return np.where(n > 0, (below + above) / 2, np.nan)
 
 
 def worst(values: Array, axis: int = 0) -> Array:

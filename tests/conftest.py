@@ -79,17 +79,15 @@ def lab(lab_url: str) -> Prometheus:
     return Prometheus(SourceSettings(url=lab_url, name="lab"))
 
 
-@pytest.fixture
-def backfill(tmp_path: Path) -> Iterator[Callable[[Recording | str], str]]:
-    """Starts a Prometheus over a recording (or OpenMetrics text) and gives its address."""
+def _over_recordings(folder: Path) -> Iterator[Callable[[Recording | str], str]]:
     servers = []
 
     def start(recording: Recording | str) -> str:
-        folder = tmp_path / f"tsdb{len(servers)}"
-        text = folder.with_suffix(".om")
+        tsdb = folder / f"tsdb{len(servers)}"
+        text = tsdb.with_suffix(".om")
         text.write_text(recording if isinstance(recording, str) else recording.text(), "utf-8")
-        subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", str(text), str(folder)], check=True, capture_output=True)
-        server = prometheus_server(folder)
+        subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", str(text), str(tsdb)], check=True, capture_output=True)
+        server = prometheus_server(tsdb)
         url = server.__enter__()
         servers.append(server)
         return url
@@ -97,6 +95,18 @@ def backfill(tmp_path: Path) -> Iterator[Callable[[Recording | str], str]]:
     yield start
     for server in servers:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def backfill(tmp_path: Path) -> Iterator[Callable[[Recording | str], str]]:
+    """Starts a Prometheus over a recording (or OpenMetrics text) and gives its address."""
+    yield from _over_recordings(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Recording | str], str]]:
+    """The same for all tests of a module."""
+    yield from _over_recordings(tmp_path_factory.mktemp("served"))
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,6 +53,8 @@ def extract(root: Path = ROOT) -> set[Key]:
             if key is None:
                 sys.exit(f"{path.relative_to(root)}:{line}: the sentence must be a literal, or it cannot be translated")
             found.add(key)
+    for path in sorted((root / "src/obs").rglob("*.toml")):  # what a vocabulary says of its system's gaps
+        found |= set(tomllib.loads(path.read_text("utf-8")).get("gaps", {}).values()) - {""}
     return found
 
 

@@ -57,8 +57,13 @@ REMEDY: Mapping[str, Message] = {
 }
 
 
-def absent(signal: str, looked_for: tuple[str, ...], systems: tuple[str, ...], any_engine: bool) -> Message:
-    """Nothing of the kind exists in the window and scope. `systems`: the engines that are there."""
+def absent(
+    signal: str, looked_for: tuple[str, ...], systems: tuple[str, ...], any_engine: bool, gaps: Mapping[str, str] | None = None
+) -> Message:
+    """Nothing of the kind exists in the window and scope. `systems`: the engines that are there. `gaps`: what the systems that are
+    there say of it; where they do, no name was looked for in vain."""
+    if gaps:
+        return told(gaps)
     remedy = REMEDY.get(signal, _ENGINE)
     if not looked_for:
         return Message("{first}", {"first": Sentences((say("{systems} has no metric for it.", systems=Names(systems)), remedy))})
@@ -66,6 +71,15 @@ def absent(signal: str, looked_for: tuple[str, ...], systems: tuple[str, ...], a
     if any_engine and remedy is _ENGINE:  # the engine is there, so a flag that hides everything is not it
         return tried
     return Message("{first}", {"first": Sentences((tried, remedy))})
+
+
+def told(gaps: Mapping[str, str]) -> Message:
+    """What systems (by title) do not tell, and what would, as their vocabularies say it."""
+    found: list[Message] = []
+    for text in dict.fromkeys(gaps.values()):
+        names = Names(tuple(system for system, own in gaps.items() if own == text))
+        found += [say("Not told by {systems}.", systems=names), *([Message(text)] if text else [])]
+    return Message("{first}", {"first": Sentences(tuple(found))})
 
 
 def no_traffic() -> Message:

@@ -140,13 +140,14 @@ def pack(
 ) -> bytes:
     """The bundle of a window: all that `collect` reads for it, the stretch before it included. Raises what `collect` raises."""
     from obs.collect import collect
+    from obs.spelling import present
     from obs.vocabulary import vocabularies
 
     recorder = Recorder(source)
     readings = collect(recorder, window, {word: tuple(values) for word, values in scope.items()}, settings, now=now)
     about = source.about()
     kept = [(query, answer) for query, answer, grid in recorder.answers.values() if grid == readings.grid and answer.labels]
-    used = {name for v in vocabularies() for name in v.names()} & recorder.names
+    used = {name for v in vocabularies() for name in present(v, recorder.names)}
     manifest = Manifest(
         schema=bundle_file.SCHEMA,
         made_by=f"obs {__version__}",

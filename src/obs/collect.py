@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from obs import measure, replicas
+from obs import measure, replicas, spelling
 from obs.narrow import groups, narrow
 from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
-from obs.promql import label_name, selector
+from obs.promql import label_name, selector, series
 from obs.series import Grid
 from obs.signals import SIGNALS, Buckets, Reading, Readings
 from obs.source import Source
@@ -69,7 +69,7 @@ def collect(
     wide = Window(window.start - baseline, window.end)
     present = _present(source, names, scope, wide)
     scrapes = _scrapes(source, present, wide)
-    known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else v.knows(names))]
+    known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else spelling.present(v, names))]
     engines = [v for v in known if v.role == "engine"]
     scrape = min((scrapes[v.id] for v in engines), default=min(scrapes.values(), default=DEFAULT_SCRAPE))
     own_step = step or max(_step(wide.seconds, baseline > 0, scrape), about.step or 0.0)
@@ -146,7 +146,7 @@ def _scrapes(source: Source, present: Present, window: Window) -> dict[str, floa
     for system, (at, a) in last.items():
         metric = a.candidate.metrics(SIGNALS[a.signal].kind)[0]
         braces = selector(a.query.selector, a.vocabulary.match, a.candidate.match)
-        found[system] = source.scrape_interval(f"{metric}{{{braces}}}", max(window.start, at - HOUR), min(at, window.end)) or DEFAULT_SCRAPE
+        found[system] = source.scrape_interval(series(metric, braces), max(window.start, at - HOUR), min(at, window.end)) or DEFAULT_SCRAPE
     return found
 
 
@@ -198,13 +198,21 @@ def _measure(
     span: measure.Span,
 ) -> tuple[dict[str, Reading], dict[str, Buckets]]:
     idle = measure.idle_clusters(rows)
+    shared = measure.shared_names(rows)
     kept = [r for r in rows if r.ask.vocabulary.role != "gateway" or measure.busy(r, idle)]
     readings: dict[str, Reading] = {}
     buckets: dict[str, Buckets] = {}
     for signal in SIGNALS.values():
         mine = [r for r in kept if r.ask.signal == signal.id]
         readings[signal.id] = measure.reading(
-            signal, [r for r in mine if r.ask.part != "buckets"], [a for a in asked if a.signal == signal.id], refused, seating, known, span
+            signal,
+            [r for r in mine if r.ask.part != "buckets"],
+            [a for a in asked if a.signal == signal.id],
+            refused,
+            seating,
+            known,
+            span,
+            shared,
         )
         found = measure.buckets(signal, [r for r in mine if r.ask.part == "buckets"])
         if found:

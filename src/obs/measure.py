@@ -57,10 +57,11 @@ def reading(
     seating: Seating,
     systems: Sequence[Vocabulary],
     span: Span,
+    shared: frozenset[tuple[str, str]] = frozenset(),
 ) -> Reading:
-    """One signal. `rows` are this signal's rows, `asked` its queries, `refused` the reasons by query key."""
+    """One signal. `rows` are its rows, `asked` its queries, `refused` the reasons by query key; `shared` as `shared_names` gives it."""
     gateway = signal.level is Level.GATEWAY
-    names, labels, places = _gateway_rows(rows) if gateway else (tuple(s.replica.name for s in seating.seats), (), {})
+    names, labels, places = _gateway_rows(rows, shared) if gateway else (tuple(s.replica.name for s in seating.seats), (), {})
     empty: Array = np.full((len(names), span.grid.count), np.nan)
     found = _Found(empty.copy(), None, None, [], [])
     if signal.kind is Kind.MEAN:
@@ -68,7 +69,7 @@ def reading(
     for vocabulary in dict.fromkeys(ask.vocabulary.id for ask in asked):
         mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
         for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):
-            members = [(r, [places[_place(r)]] if gateway else seating.tied(r)) for r in mine if r.ask.candidate.title == title]
+            members = [(r, [places[_place(r, shared)]] if gateway else seating.tied(r)) for r in mine if r.ask.candidate.title == title]
             _add(found, signal, members, empty.shape)
     if signal.kind is Kind.MEAN and found.total is not None and found.count is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -76,39 +77,61 @@ def reading(
         found.values = np.where(np.isfinite(mean), mean, found.values)
     status, why = _status(signal, found, span)
     looked_for = _looked_for(signal, systems)
+    gaps = _gaps(signal, systems)
     if status is Status.ABSENT:
         engines = tuple(v.title for v in systems if v.role == "engine")
         no = next((refused[ask.query.key] for ask in asked if ask.query.key in refused), None)
-        why = no or absence.absent(signal.id, looked_for, engines or tuple(v.title for v in systems), bool(engines))
+        why = no or absence.absent(signal.id, looked_for, engines or tuple(v.title for v in systems), bool(engines), gaps)
+    elif status is Status.MEASURED and gaps:
+        why = absence.told(gaps)  # some of the replicas or gateways have no figure
     return Reading(signal, status, names, found.values, found.total, found.count, " / ".join(dict.fromkeys(found.metrics)) or None,
                    " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why)  # fmt: skip
 
 
 def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...]:
-    known = list(systems if signal.level is Level.REPLICA and any(v.role == "engine" for v in systems) else vocabularies())
-    others = [v for v in vocabularies() if v.role in ("hardware", "target", "gateway") and v not in known]
+    roles = ("gateway",) if signal.level is Level.GATEWAY else ("engine",)
+    known = [v for v in systems if v.role in roles] or [v for v in vocabularies() if v.role in roles]
+    others = [v for v in vocabularies() if v.role in ("hardware", "target")]
     return tuple(dict.fromkeys(c.title for v in (*known, *others) if signal.id in v.signals for c in v.signals[signal.id].candidates))
 
 
-def _gateway_rows(rows: Iterable[Row]) -> tuple[tuple[str, ...], tuple[Mapping[str, str], ...], dict[tuple[str, str], int]]:
+def _gaps(signal: Signal, systems: Sequence[Vocabulary]) -> dict[str, str]:
+    """What the systems that are there say of a signal that they do not have, by title."""
+    role = "gateway" if signal.level is Level.GATEWAY else "engine"
+    return {v.title: v.gaps[signal.id] for v in systems if v.role == role and signal.id in v.gaps}
+
+
+def shared_names(rows: Iterable[Row]) -> frozenset[tuple[str, str]]:
+    """(namespace, name) that rows of several gateways have: there the system is named too, as their figures are never one."""
+    systems: dict[tuple[str, str], set[str]] = {}
+    for r in rows:
+        if r.ask.vocabulary.role == "gateway":
+            systems.setdefault(_place(r), set()).add(r.ask.vocabulary.id)
+    return frozenset(place for place, ids in systems.items() if len(ids) > 1)
+
+
+def _gateway_rows(
+    rows: Iterable[Row], shared: frozenset[tuple[str, str]]
+) -> tuple[tuple[str, ...], tuple[Mapping[str, str], ...], dict[tuple[str, str], int]]:
     """The rows of a gateway's signal: (names, labels, number by place)."""
     places: dict[tuple[str, str], dict[str, str]] = {}
     for r in rows:
-        places.setdefault(_place(r), {"namespace": r.namespace, "model": r.model, "system": r.ask.vocabulary.id})
+        places.setdefault(_place(r, shared), {"namespace": r.namespace, "model": r.model, "system": r.ask.vocabulary.id})
     ordered = sorted(places)
     several = len({namespace for namespace, _ in ordered}) > 1
     names = tuple(f"{namespace}/{name}" if several and namespace else name for namespace, name in ordered)
     return names, tuple(places[place] for place in ordered), {place: i for i, place in enumerate(ordered)}
 
 
-def _place(r: Row) -> tuple[str, str]:
-    name = next((r.labels[label] for label in r.ask.vocabulary.labels.row if r.labels.get(label)), r.instance)
-    return r.namespace, name
+def _place(r: Row, shared: frozenset[tuple[str, str]] = frozenset()) -> tuple[str, str]:
+    name = next((r.labels[label] for label in r.ask.vocabulary.labels.row if r.labels.get(label)), r.node)
+    return r.namespace, f"{r.ask.vocabulary.title} {name}" if (r.namespace, name) in shared else name
 
 
 def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[int]]], shape: tuple[int, ...]) -> None:
     """Adds one candidate's rows: within it they are combined, with the candidates before it picked."""
     parts: dict[str, Array] = {}
+    asked: dict[str, dict[str, None]] = {}  # the queries behind the figures, by part, in order
     naming = None
     for r, seats in members:
         values, kind = _scaled(r), signal.kind
@@ -124,8 +147,9 @@ def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[in
             into[seat] = _both(into[seat], share, "sum" if summed else r.ask.candidate.combine or "max")
         if r.ask.part in ("value", "sum"):
             found.metrics.append(r.ask.candidate.title)
-            text = promql.tidy(r.ask.query.promql)
-            found.promql.append(f"{text} / {text.replace('_sum{', '_count{').replace('_sum[', '_count[')}" if r.ask.part == "sum" else text)
+        asked.setdefault(r.ask.part, {})[promql.tidy(r.ask.query.promql)] = None
+    found.promql += asked.get("value", {})
+    found.promql += [f"{total} / {count}" for total, count in zip(asked.get("sum", {}), asked.get("count", {}), strict=False)]
     pick = naming.pick if naming else "first"
     if "value" in parts:
         found.values = _both(found.values, parts["value"], pick)

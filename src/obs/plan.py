@@ -10,6 +10,7 @@ from obs import promql
 from obs.errors import CallError
 from obs.signals import SIGNALS, Kind
 from obs.source import Query
+from obs.spelling import spelled
 from obs.text import say
 from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
 
@@ -72,9 +73,8 @@ def asks(
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
     for signal, naming in vocabulary.signals.items():
-        for candidate in _candidates(signal, naming, overrides or {}):
-            if not set(candidate.metrics(SIGNALS[signal].kind)) <= set(names):
-                continue
+        ways = [c for named in _candidates(signal, naming, overrides or {}) for c in spelled(named, SIGNALS[signal].kind, names)]
+        for candidate in ways:
             for number, variant in enumerate(vocabulary.variants):
                 found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
     return found
@@ -121,6 +121,8 @@ def _replica(vocabulary: Vocabulary, values: Sequence[str], variant: Variant) ->
     addresses = [bool(_ADDRESS.fullmatch(name)) for name in nodes]
     if all(addresses):
         return () if vocabulary.role == "hardware" else ((vocabulary.labels.instance[0], nodes),)
+    if vocabulary.labels.process:  # the name is the process's, and the pod or node may be anything
+        return ()
     return () if any(addresses) else ((variant.labels[1], nodes),)
 
 
@@ -143,13 +145,14 @@ def _ask(
 ) -> Iterable[Ask]:
     kind = SIGNALS[signal].kind
     named = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
-    wanted = (*pairs(vocabulary, scope, variant), *named)
+    dotted = any("." in metric for metric in candidate.metrics(kind))
+    wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *named))
     sel = promql.selector(wanted, vocabulary.match, variant.match, candidate.match)
     keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
         word for word in scope if word not in ("namespace", "model", "replica")
     ]
-    own = tuple(dict.fromkeys((*vocabulary.identity(variant), *keep)))
-    by = ", ".join(own)
+    own = tuple(dict.fromkeys(label for label in (*vocabulary.identity(variant), *keep) if dotted or "." not in label))
+    by = ", ".join(map(promql.name, own))
     rate = promql.duration(ranges.rate(vocabulary.id))
     step = promql.duration(ranges.step)
     thin = ("min" if naming.worst == "low" else "max") if kind is Kind.GAUGE else "last"
@@ -160,31 +163,48 @@ def _ask(
         return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, carried, ranges.rows, thin))
 
     if candidate.expr:
-        text = _filled(signal, candidate, sel=sel, by=by, rate=rate, resets=promql.duration(ranges.resets))
+        holes = {"sel": sel, "by": by, "rate": rate, "resets": promql.duration(ranges.resets)}
+        text = _filled(signal, candidate.expr, **holes)
+        if candidate.count:
+            return [ask("sum", text), ask("count", _filled(signal, candidate.count, **holes))]
         if ranges.coarse and kind is Kind.GAUGE and signal != "counter_resets":
             text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.inner)}])"
         return [ask("value", text)]
     metric = candidate.metric
     if kind is Kind.MEAN:
-        parts = [ask(part, f"sum by ({by}) (rate({metric}_{part}{{{sel}}}[{rate}]))") for part in ("sum", "count")]
+        if candidate.native:
+            whole = f"rate({promql.series(metric, sel)}[{rate}])"
+            return [ask(part, f"sum by ({by}) (histogram_{part}({whole}))") for part in ("sum", "count")]
+        parts = [ask(part, f"sum by ({by}) (rate({promql.series(f'{metric}_{part}', sel)}[{rate}]))") for part in ("sum", "count")]
         if signal in BUCKETED:
-            view = ("le", variant.labels[0], *vocabulary.labels.model)
-            parts.append(ask("buckets", f"sum by ({', '.join(view)}) (rate({metric}_bucket{{{sel}}}[{rate}]))", view))
+            view = ("le", *(label for label in (variant.labels[0], *vocabulary.labels.model) if dotted or "." not in label))
+            whole = f"rate({promql.series(f'{metric}_bucket', sel)}[{rate}])"
+            parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view))
         return parts
     if kind is Kind.RATE:
-        return [ask("value", f"{candidate.combine or 'sum'} by ({by}) (rate({metric}{{{sel}}}[{rate}]))")]
+        text = f"{candidate.combine or 'sum'} by ({by}) (rate({promql.series(metric, sel)}[{rate}]))"
+        if candidate.zero_where:
+            counted = promql.series(candidate.zero_where, promql.selector(wanted, vocabulary.match, variant.match))
+            text += f" or 0 * sum by ({by}) (rate({counted}[{rate}]))"
+        return [ask("value", text)]
     if candidate.from_labels:
         by = ", ".join(dict.fromkeys((by, *(word for product in candidate.from_labels for word in product.split(" * ")))))
     by = ", ".join(dict.fromkeys((by, *candidate.carries)))
-    inner = f"{metric}{{{sel}}}"
+    inner = promql.series(metric, sel)
     if ranges.coarse and kind is Kind.GAUGE:
         inner = f"{thin}_over_time({inner}[{step}])"
     return [ask("value", f"{candidate.combine or 'max'} by ({by}) ({inner})")]
 
 
-def _filled(signal: str, candidate: Candidate, **holes: str) -> str:
+def _spelled(vocabulary: Vocabulary, label: str, dotted: bool) -> str:
+    """A label as the source writes it: dotted, where the metric is and the vocabulary knows it so."""
+    known = (*vocabulary.labels.model, *vocabulary.labels.row) if dotted else ()
+    return next((other for other in known if "." in other and other.replace(".", "_") == label), label)
+
+
+def _filled(signal: str, template: str, **holes: str) -> str:
     try:
-        return promql.fill(candidate.expr, **holes)
+        return promql.fill(template, **holes)
     except (KeyError, ValueError) as error:
         raise CallError(
             say(

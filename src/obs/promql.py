@@ -9,6 +9,7 @@ from string import Template
 from obs.errors import CallError
 from obs.text import say
 
+_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _REGEX_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")  # RE2's; re.escape would also escape blanks, which RE2 refuses
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
@@ -36,9 +37,21 @@ def matcher(label: str, values: Iterable[str]) -> str:
     if any(_UNSENDABLE.search(value) for value in wanted):
         raise CallError(say("The value of “{label}” holds a NUL or bytes that are no text; no label value does.", label=label))
     if len(wanted) == 1:
-        return f"{label_name(label)}={quote(wanted[0])}"
+        return f"{name(label)}={quote(wanted[0])}"
     anything = "|".join(_REGEX_SPECIAL.sub(r"\\\1", value) for value in wanted)
-    return f"{label_name(label)}=~{quote(anything)}"
+    return f"{name(label)}=~{quote(anything)}"
+
+
+def name(label: str) -> str:
+    """A label as it stands in a grouping or a matcher: in quotes where it is dotted (Prometheus 3). Raises CallError where it is none."""
+    return quote(label) if "." in label and _LABEL_NAME.fullmatch(label.replace(".", "_")) else label_name(label)
+
+
+def series(metric: str, inside: str) -> str:
+    """The selector of a metric; a name that only Prometheus 3 knows (`gen_ai.server.request.duration`) stands inside the braces."""
+    if _METRIC_NAME.fullmatch(metric):
+        return f"{metric}{{{inside}}}"
+    return f"{{{quote(metric)}, {inside}}}" if inside else f"{{{quote(metric)}, }}"
 
 
 def selector(pairs: Iterable[tuple[str, tuple[str, ...]]], *extra: str) -> str:

@@ -28,11 +28,12 @@ class Row:
     job: str
     model: str
     rank: str
+    process: str = ""
 
     @property
     def node(self) -> str:
-        """The pod, else the instance."""
-        return self.pod or self.instance
+        """What names the process: its own label where several stand behind one target, else the pod, else the instance."""
+        return self.process or self.pod or self.instance
 
 
 @dataclass
@@ -54,16 +55,21 @@ def row(ask: Ask, labels: Mapping[str, str], values: Array) -> Row:
         return next((labels[name] for name in names if labels.get(name)), "")
 
     return Row(
-        ask, values, labels, *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank))
+        ask,
+        values,
+        labels,
+        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank, named.process)),
     )
 
 
 def seats(rows: Iterable[Row]) -> list[Seat]:
-    """One seat for each engine process. Series without the model or rank that others of the same process carry make none of their own."""
+    """One seat for each engine process. Series without the model or rank that others of the same process carry make none of their own,
+    nor does a layer around an engine that shows itself."""
     processes: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for r in rows:
         if r.ask.vocabulary.role == "engine" and np.isfinite(r.values).any():
             processes[r.ask.vocabulary.id, r.namespace, r.node].append(r)
+    layers = _inside(processes)
     clash = _clash((namespace, name) for _, namespace, name in processes)
     found = []
     for (system, namespace, name), members in sorted(processes.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])):
@@ -76,10 +82,20 @@ def seats(rows: Iterable[Row]) -> list[Seat]:
                     shown = f"{namespace}/{name}" if name in clash else name
                     shown += f"/{rank}" if len(ranks) > 1 else ""
                     shown += f" {model}" if len(models) > 1 else ""
-                    targets = {(r.job, r.instance) for r in members if r.instance}
+                    targets = {(r.job, r.instance) for r in (*members, *layers.get((namespace, name), ())) if r.instance}
                     pod = next((r.pod for r in members if r.pod), "")
                     found.append(Seat(Replica(shown, namespace, model, system), name, pod, rank, targets))
     return found
+
+
+def _inside(processes: dict[tuple[str, str, str], list[Row]]) -> dict[tuple[str, str], list[Row]]:
+    """Takes out the layers around engines that show themselves; gives their rows by (namespace, node)."""
+    layers: dict[tuple[str, str], list[Row]] = {}
+    for key in [key for key, members in processes.items() if members[0].ask.vocabulary.wraps]:
+        others = (members for other, members in processes.items() if other[1:] == key[1:] and other != key)
+        if any(not members[0].ask.vocabulary.wraps for members in others):
+            layers.setdefault(key[1:], []).extend(processes.pop(key))
+    return layers
 
 
 def _clash(nodes: Iterable[tuple[str, str]]) -> set[str]:
@@ -104,6 +120,7 @@ class Seating:
         self._by: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for i, s in enumerate(self.seats):
             self._by["engine", s.replica.system, s.replica.namespace, s.node].append(i)
+            self._by["place", s.replica.namespace, s.node].append(i)
             if s.pod:
                 self._by["pod", s.pod].append(i)
             for job, instance in s.targets:
@@ -116,6 +133,8 @@ class Seating:
         role = r.ask.vocabulary.role
         if role == "engine":
             process = self._by.get(("engine", r.ask.vocabulary.id, r.namespace, r.node), ())
+            if r.ask.vocabulary.wraps and not process:
+                return list(self._by.get(("place", r.namespace, r.node), ()))
             return [i for i in process if r.model in ("", self.seats[i].replica.model) and r.rank in ("", self.seats[i].rank)]
         pods = [i for i in self._by.get(("pod", r.pod), ()) if r.pod and self._same_namespace(r, i)]
         if role == "target":

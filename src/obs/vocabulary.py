@@ -7,7 +7,6 @@ its name.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Literal, Self
@@ -28,21 +27,26 @@ class _Strict(BaseModel):
 class Candidate(_Strict):
     """One way to read a signal: a metric, asked for as the signal's kind wants, or an expression of its own.
 
-    Holes of `expr`: `$sel` (matchers), `$by` (labels of the rows), `$rate` and `$resets` (ranges).
+    Holes of `expr` and `count`: `$sel` (matchers), `$by` (labels of the rows), `$rate` and `$resets` (ranges).
     """
 
     metric: str = ""
     name: str = ""  # what it is called in keys and on screen; the metric where not given
     expr: str = ""
+    count: str = ""  # of a mean that is no histogram: `expr` gives the total per second, this the observations per second
     needs: tuple[str, ...] = ()  # every one of these must exist; the metric itself where not given
     match: str = ""
+    zero_where: str = ""  # a counter: where it is there and this series is not, nothing was counted yet (made at its first use)
     combine: Literal["max", "min", "sum", ""] = ""  # over what lies below a row; a rate is summed, a level takes the largest
     scale: float = 1.0  # to the signal's unit
     most: float | None = None  # in the exporter's unit: anything above is a blank
     from_labels: tuple[str, ...] = ()  # the figure is in labels: the first of these products that is there
     carries: tuple[str, ...] = ()  # labels that are wanted for what they say, beside the figure
+    bounds: tuple[float, ...] = ()  # the lowest and the highest finite bucket, in the exporter's unit: beyond them a quantile is not known
     since: str = ""  # version in which the name came
     until: str = ""  # and the last one that shows it
+    note: str = ""  # for whoever reads the file: why, and what is unverified
+    native: bool = False  # set where the source keeps this histogram as a native one; no file says so
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -50,6 +54,14 @@ class Candidate(_Strict):
             raise ValueError("give either metric or expr")
         if self.expr and not self.name:
             raise ValueError("an expr needs a name")
+        if self.count and not self.expr:
+            raise ValueError("count goes with an expr: it counts what the expr adds up")
+        if self.expr and (self.zero_where or self.bounds):
+            raise ValueError("zero_where and bounds go with a metric")
+        if self.bounds and (len(self.bounds) != 2 or not 0 <= self.bounds[0] < self.bounds[1]):
+            raise ValueError("bounds are two: the lowest and the highest finite bucket")
+        if self.native:
+            raise ValueError("native is found in the source, not written")
         return self
 
     @property
@@ -59,8 +71,11 @@ class Candidate(_Strict):
 
     def metrics(self, kind: Kind) -> tuple[str, ...]:
         """The metric names that must exist for this candidate."""
-        own = (f"{self.metric}_count", f"{self.metric}_sum") if kind is Kind.MEAN else (self.metric,)
-        return (*(own if self.metric else ()), *self.needs)
+        if not self.metric:
+            return self.needs
+        if kind is Kind.MEAN and not self.native:
+            return (f"{self.metric}_count", f"{self.metric}_sum", *self.needs)
+        return (self.zero_where or self.metric, *self.needs)
 
 
 class Naming(_Strict):
@@ -80,6 +95,7 @@ class Labels(_Strict):
     job: tuple[str, ...] = ("job",)
     model: tuple[str, ...] = ()
     rank: tuple[str, ...] = ()
+    process: tuple[str, ...] = ()  # what tells engine processes behind one target apart: they are replicas of their own
     host: tuple[str, ...] = ()
     row: tuple[str, ...] = ()
 
@@ -100,15 +116,31 @@ class Vocabulary(_Strict):
     job_hint: str = ""
     probe: tuple[str, ...] = ()  # signals that tell that it is there, and how often it is scraped
     match: str = ""
+    wraps: bool = (
+        False  # a layer around another engine's process: where both show themselves they are one replica, and the engine's word counts
+    )
     labels: Labels = Labels()
     variants: tuple[Variant, ...] = (Variant(),)
     signals: dict[str, Naming]
+    gaps: dict[str, str] = Field(default_factory=dict)  # what the system does not tell: why, and what would (may be empty)
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        unknown = sorted(set(self.signals) - set(SIGNALS)) + sorted(set(self.probe) - set(self.signals))
+        unknown = sorted((set(self.signals) | set(self.gaps)) - set(SIGNALS)) + sorted(set(self.probe) - set(self.signals))
         if unknown:
             raise ValueError(f"unknown signals: {', '.join(unknown)}")
+        both = sorted(set(self.signals) & set(self.gaps))
+        if both:
+            raise ValueError(f"named and a gap at once: {', '.join(both)}")
+        for name, text in self.gaps.items():
+            if text and (not text.endswith(".") or "{" in text):
+                raise ValueError(f"the gap of {name} is no sentence: end it with a full stop, and leave braces out")
+        for name, naming in self.signals.items():
+            for candidate in naming.candidates:
+                if (candidate.count or candidate.bounds) and SIGNALS[name].kind is not Kind.MEAN:
+                    raise ValueError(f"{name}: count and bounds belong to a mean")
+                if candidate.zero_where and SIGNALS[name].kind is not Kind.RATE:
+                    raise ValueError(f"{name}: zero_where belongs to a rate")
         if self.role in ("engine", "gateway") and not self.probe:
             raise ValueError("an engine or gateway needs a probe")
         return self
@@ -119,7 +151,7 @@ class Vocabulary(_Strict):
         if self.role == "hardware":
             names = [*own, *label.host, *(label.instance if label.host else ())]
         else:
-            names = [*own, *label.namespace, *label.pod, *label.instance, *label.job, *label.model, *label.rank, *label.row]
+            names = [*own, *label.namespace, *label.pod, *label.process, *label.instance, *label.job, *label.model, *label.rank, *label.row]
         return tuple(dict.fromkeys(names))
 
     def scope_label(self, word: str, variant: Variant) -> str | None:
@@ -133,11 +165,6 @@ class Vocabulary(_Strict):
     def names(self) -> frozenset[str]:
         """Every metric name that this vocabulary may ask for."""
         return frozenset(name for s, naming in self.signals.items() for c in naming.candidates for name in c.metrics(SIGNALS[s].kind))
-
-    def knows(self, names: Iterable[str]) -> bool:
-        """Whether anything of this system is among these metric names."""
-        there = set(names)
-        return any(set(c.metrics(SIGNALS[s].kind)) <= there for s, naming in self.signals.items() for c in naming.candidates)
 
 
 def parse(text: str, origin: str) -> Vocabulary:
@@ -162,5 +189,6 @@ def vocabularies() -> tuple[Vocabulary, ...]:
         entries = sorted(
             (entry for entry in files("obs").joinpath(folder).iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name
         )
-        found += [parse(entry.read_text("utf-8"), f"{folder}/{entry.name}") for entry in entries]
+        own = [parse(entry.read_text("utf-8"), f"{folder}/{entry.name}") for entry in entries]
+        found += sorted(own, key=lambda v: v.wraps)  # the first one that has a figure counts
     return tuple(found)

@@ -84,14 +84,23 @@ def hold(facts: Facts, condition: Condition) -> Held:
         values, facts.grid, _steady if condition.stays else lambda base: np.nan_to_num(limits(facts, condition.limit, base), nan=np.inf)
     )
     on = limits(facts, condition.limit, usual)
-    relative = np.isfinite(usual) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
-    off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
     known = ~np.isnan(values)
-    recent = settle(known, 1, facts.grid.steps(GAP_SECONDS))
-    mask = settle(crossed(values, on, off) & recent, 1, facts.grid.steps(GAP_SECONDS))
+    with np.errstate(invalid="ignore"):
+        crossing = (values >= on).any(axis=1)  # the others are never on: most replicas, most of the time
+    mask = np.zeros(values.shape, dtype=np.bool_)
+    if crossing.any():
+        mask[crossing] = _held(facts, condition, values[crossing], usual[crossing], on[crossing])
     span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, facts.grid.count))
     span = span if len(span) == len(values) else np.broadcast_to(span.max(axis=0), values.shape)
     return Held(condition, values, usual, on, _lasting(facts, mask, span), known)
+
+
+def _held(facts: Facts, condition: Condition, values: Array, usual: Array, on: Array) -> Mask:
+    """From where each row crosses its limit until it is back under the release; holes in the data are bridged as long as a dip."""
+    relative = np.isfinite(usual) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
+    off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
+    gap = facts.grid.steps(GAP_SECONDS)
+    return settle(crossed(values, on, off) & settle(~np.isnan(values), 1, gap), 1, gap)
 
 
 def _steady(base: Array) -> Array:

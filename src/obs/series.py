@@ -60,7 +60,7 @@ def trailing(values: Array, steps: int) -> Array:
 
 def backward_max(mask: Mask, steps: int) -> Mask:
     """True where the mask was true at any of the last `steps` steps, this one included."""
-    return trailing(mask.astype(np.float64), steps) > 0.5
+    return trailing(mask.astype(np.float64), steps) > 0.5 if mask.any() else mask.copy()
 
 
 def anywhere(mask: Mask) -> Mask:

@@ -1,4 +1,4 @@
-"""The command line: `obs diagnose`, `obs bundle`, `obs coverage` (docs/command-line.md). The same code path as the dashboard.
+"""The command line: `obs diagnose`, `obs report`, `obs bundle`, `obs coverage` (docs/command-line.md). The same code path as the dashboard.
 
 Exit 0: done, whatever the verdict; 2: the call is wrong; 3: the source could not be reached or refused. What is asked for goes to
 standard output and nothing else does; what went wrong is one sentence on standard error. Imports wait until a command runs, so that
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -68,6 +68,11 @@ def _parser() -> argparse.ArgumentParser:
     bundle.add_argument("--force", action="store_true", help="write over a file that is there")
     bundle.set_defaults(run=_bundle, bundle=None)
 
+    report = commands.add_parser("report", help="the report of a window for a retrospective, in one file", parents=[_view_options()])
+    report.add_argument("--output", metavar="FILE", type=Path, required=True, help="the file to write: .html or .md")
+    report.add_argument("--force", action="store_true", help="write over a file that is there")
+    report.set_defaults(run=_report)
+
     coverage = commands.add_parser("coverage", help="which signals the source has, and why others are missing", parents=[_view_options()])
     coverage.add_argument("--format", choices=("text", "json"), default="text", help="how to print it (default: text)")
     coverage.set_defaults(run=_coverage)
@@ -121,19 +126,35 @@ def _coverage(args: argparse.Namespace) -> str:
 
 def _bundle(args: argparse.Namespace) -> str:
     from obs import api, bundle
-    from obs.language import render
 
     source, view, settings, now = _asked(args)
     window = api.window(source, view, now)
+    return _written(args, lambda file: bundle.write(file, source, window, view.scope, settings, thresholds=settings.thresholds))
+
+
+def _report(args: argparse.Namespace) -> str:
+    from obs import retrospective
+    from obs.api import report as collected
+
+    if args.output.suffix not in retrospective.FORMATS:
+        raise CallError(say("{file} is neither .html nor .md; the ending says what is written.", file=Names((str(args.output),))))
+    found = collected(*_asked(args))
+    content = retrospective.to_html(found) if args.output.suffix == ".html" else retrospective.to_markdown(found)
+    return _written(args, lambda file: file.write_text(content, "utf-8"))
+
+
+def _written(args: argparse.Namespace, write: Callable[[Path], object]) -> str:
+    """Writes the output file; one that is there only with --force."""
+    from obs.language import render
+
+    name = Names((str(args.output),))
     if args.output.exists() and not args.force:
-        raise CallError(say("{file} is there already; give another name, or --force.", file=Names((str(args.output),))))
+        raise CallError(say("{file} is there already; give another name, or --force.", file=name))
     try:
-        bundle.write(args.output, source, window, view.scope, settings, thresholds=settings.thresholds)
+        write(args.output)
     except OSError as error:
-        raise CallError(
-            say("{file} could not be written: {reason}.", file=Names((str(args.output),)), reason=str(error.strerror))
-        ) from error
-    return render(say("Wrote {file}.", file=Names((str(args.output),))), view.lang or "en") + "\n"
+        raise CallError(say("{file} could not be written: {reason}.", file=name, reason=str(error.strerror))) from error
+    return render(say("Wrote {file}.", file=name), args.lang or "en") + "\n"
 
 
 def _asked(args: argparse.Namespace) -> tuple[Source, View, Settings, float]:

@@ -46,9 +46,9 @@ class Report:
 
 def to_text(report: Report) -> str:
     """For a terminal: the answer first, then the four rows with their evidence, the findings, and what is missing."""
-    lines = [line for line in (report.text(report.diagnosis.headline), _rest(report), _subject(report)) if line] + [""]
+    lines = [line for line in (report.text(report.diagnosis.headline), rest(report), subject(report)) if line] + [""]
     for verdict in report.diagnosis.verdicts:
-        lines.append(f"{_STATE_MARKS[verdict.state]} {report.text(ROWS[verdict.row])}: {_state(verdict, report)}")
+        lines.append(f"{_STATE_MARKS[verdict.state]} {report.text(ROWS[verdict.row])}: {state_text(verdict, report)}")
         lines += [f"    {line}" for line in _said_once(_details(verdict, report))]
         if verdict.state in (State.APPLIES, State.SUSPECTED):
             lines += [f"    {report.text(say('Change to test'))}: {text}" for text in changes(verdict, report)]
@@ -62,24 +62,24 @@ def to_markdown(report: Report) -> str:
     """For a ticket or a retrospective: as the text, with the metric names and the PromQL of what decided."""
     escape = markdown_escape
     lines = [f"## {escape(report.text(report.diagnosis.headline))}", ""]
-    lines += [escape(_rest(report)), ""] if _rest(report) else []
-    lines += [f"{escape(_subject(report))}" + (f" · <{report.link}>" if report.link else ""), ""]
+    lines += [escape(rest(report)), ""] if rest(report) else []
+    lines += [f"{escape(subject(report))}" + (f" · <{report.link}>" if report.link else ""), ""]
     head = [report.text(m) for m in (say("Symptom"), say("State"), say("First evidence"), say("Change to test"))]
     lines += [f"| {' | '.join(head)} |", "|---|---|---|---|"]
     for verdict in report.diagnosis.verdicts:
-        first = "; ".join(_evidence(e, report) for e in _decisive(verdict)[:3])
+        first = "; ".join(evidence_text(e, report) for e in _decisive(verdict)[:3])
         change = "; ".join(report.text(c.title) for c in verdict.changes)
-        cells = [report.text(ROWS[verdict.row]), _state(verdict, report), first, change]
+        cells = [report.text(ROWS[verdict.row]), state_text(verdict, report), first, change]
         bold = "**" if verdict.state is State.APPLIES else ""
         lines.append("| " + " | ".join(f"{bold}{escape(cell)}{bold}" if i < 2 else escape(cell) for i, cell in enumerate(cells)) + " |")
     for verdict in report.diagnosis.verdicts:
         if verdict.state not in (State.APPLIES, State.SUSPECTED):
             continue
-        lines += ["", f"### {escape(report.text(ROWS[verdict.row]))}: {escape(_state(verdict, report))}", ""]
-        lines += [f"- {escape(line)}" for line in _since(verdict, report)]
+        lines += ["", f"### {escape(report.text(ROWS[verdict.row]))}: {escape(state_text(verdict, report))}", ""]
+        lines += [f"- {escape(line)}" for line in since(verdict, report)]
         for e in verdict.evidence:
             metric = f" ({code(e.metric)})" if e.metric else ""
-            lines.append(f"- {report.text(STANCES[e.stance])}: {escape(_evidence(e, report))}{metric}")
+            lines.append(f"- {report.text(STANCES[e.stance])}: {escape(evidence_text(e, report))}{metric}")
         lines += [f"- {report.text(say('Change to test'))}: {escape(text)}" for text in changes(verdict, report)]
     found = _findings(report)
     lines += (["", f"### {report.text(say('Outside the table'))}", ""] + [f"- {escape(f)}" for f in found]) if found else []
@@ -140,12 +140,12 @@ def code(text: str) -> str:
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 
 
-def _rest(report: Report) -> str:
+def rest(report: Report) -> str:
     """The summary without the headline that it begins with."""
     return report.text(report.diagnosis.summary).removeprefix(report.text(report.diagnosis.headline)).strip()
 
 
-def _subject(report: Report) -> str:
+def subject(report: Report) -> str:
     """What was looked at: the stretch, the source, the scope."""
     d, about = report.diagnosis, report.about
     scope = " ".join(f"{label}={value_text(Names(values), report.lang)}" for label, values in report.scope.items())
@@ -159,7 +159,8 @@ def _subject(report: Report) -> str:
     return " · ".join(part for part in (report.text(stretch), f"{about.name}, {about.flavor} {about.version}".strip(), scope) if part)
 
 
-def _state(verdict: Verdict, report: Report) -> str:
+def state_text(verdict: Verdict, report: Report) -> str:
+    """The state, what it is now, how sure, and the slow stage."""
     words = [report.text(STATES[verdict.state])]
     if verdict.state is not verdict.state_now:
         words.append(report.text(say("now {state}", state=STATES[verdict.state_now])))
@@ -170,20 +171,21 @@ def _state(verdict: Verdict, report: Report) -> str:
     return ", ".join(words)
 
 
-def _since(verdict: Verdict, report: Report) -> Iterator[str]:
+def since(verdict: Verdict, report: Report) -> Iterator[str]:
+    """Why the row has its state, and its episodes."""
     if verdict.reason:
         yield report.text(verdict.reason)
     for episode in verdict.episodes:
-        yield _episode(episode, report)
+        yield episode_text(episode, report)
 
 
 def _details(verdict: Verdict, report: Report) -> Iterator[str]:
     """Why, since when, the evidence with its onset, what is missing."""
-    yield from _since(verdict, report)
+    yield from since(verdict, report)
     for e in verdict.evidence:
         dated = report.diagnosis.end - report.diagnosis.start > DAY_SECONDS
         onset = say("since {at}", at=Moment(e.onset, dated)) if e.onset is not None else None
-        yield f"{_STANCE_MARKS[e.stance]} " + ", ".join(part for part in (_evidence(e, report), report.text(onset)) if part)
+        yield f"{_STANCE_MARKS[e.stance]} " + ", ".join(part for part in (evidence_text(e, report), report.text(onset)) if part)
     for message in verdict.missing:
         yield f"{_STANCE_MARKS[Stance.MISSING]} {report.text(message)}"
 
@@ -205,7 +207,8 @@ def _promql_block(diagnosis: Diagnosis) -> list[str]:
     return ["", "### PromQL", "", f"{fence}promql", *queries, fence] if queries else []
 
 
-def _episode(episode: Episode, report: Report) -> str:
+def episode_text(episode: Episode, report: Report) -> str:
+    """From when to when, and on which replicas."""
     start, end, names = report.when(episode.start), report.when(episode.end), Names(episode.replicas)
     if episode.end is None:
         message = say("since {start} on {replicas}", start=start, replicas=names) if episode.replicas else say("since {start}", start=start)
@@ -216,7 +219,7 @@ def _episode(episode: Episode, report: Report) -> str:
     return report.text(message)
 
 
-def _evidence(e: Evidence, report: Report) -> str:
+def evidence_text(e: Evidence, report: Report) -> str:
     """The sentence; where it holds no figure of its own, the figure before it."""
     sentence = report.text(e.says)
     figure = quantity_text(Quantity(e.value, e.unit), report.lang) if e.value is not None else ""
@@ -243,7 +246,7 @@ def changes(verdict: Verdict, report: Report) -> list[str]:
 
 def _findings(report: Report) -> list[str]:
     return [
-        f"{report.text(f.title)}, {_episode(Episode(f.start, f.end, f.replicas), report)}: {report.text(f.says)}"
+        f"{report.text(f.title)}, {episode_text(Episode(f.start, f.end, f.replicas), report)}: {report.text(f.says)}"
         for f in report.diagnosis.findings
     ]
 

@@ -1,4 +1,4 @@
-"""Share: the pinned link, and the answer as one line of Markdown, to select or to copy."""
+"""Share: the pinned link, the answer as one line of Markdown, and the report of the window as a file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from obs import links
+from obs import links, retrospective
 from obs.report import Report, share_markdown
 from obs.ui import address
 from obs.ui import answer as answers
 from obs.ui.screen import Screen
+from obs.window import rfc3339
 
 _SCRIPT = """
 export default function ({ data, parentElement }) {
@@ -64,6 +65,17 @@ def draw(screen: Screen) -> None:
         report = Report(answer.diagnosis, answer.readings, answer.about, view.scope, _.lang, _.zone, link)
         st.caption(_("The answer in one line of Markdown, with the link."))
         _line(share_markdown(report), "markdown", screen)
+        st.caption(_("The report of this window for a retrospective, as a file that needs nothing else."))
+        name = f"obs-{rfc3339(round(answer.diagnosis.start)).replace(':', '')}"
+        with st.container(horizontal=True):
+            st.download_button(
+                "HTML", lambda: retrospective.to_html(report), f"{name}.html", "text/html", key="report_html", on_click="ignore",
+                icon=":material/description:",
+            )  # fmt: skip
+            st.download_button(
+                "Markdown", lambda: retrospective.to_markdown(report), f"{name}.md", "text/markdown", key="report_md", on_click="ignore",
+                icon=":material/description:",
+            )  # fmt: skip
 
 
 def _line(text: str, key: str, screen: Screen) -> None:

@@ -1,0 +1,190 @@
+"""The report of a window as a file: everything that the page knows, nothing that the page does not, and no way out."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from tests.test_cli import obs
+from tests.test_report import EVIL
+from tests.test_report import report as by_hand
+
+from obs import api, bundle, retrospective
+from obs.config import Settings
+from obs.course import Course
+from obs.links import View
+from obs.report_json import to_json
+from obs.retrospective.chart import HEIGHT, WIDTH, chart, thinned
+from obs.retrospective.document import TITLES, document
+from obs.text import say
+from obs.verdict import Episode, Evidence, Stance
+
+FROM, TO = "2026-11-30T11:00:00Z", "2026-11-30T11:10:00Z"
+NAN = float("nan")
+
+
+def _report(lang="en", zone="UTC", start=FROM, end=TO):
+    return api.report(bundle.sample(), View(start=start, end=end, lang=lang, zone=zone), Settings(), 0.0)
+
+
+@pytest.fixture(scope="module")
+def pressure():
+    return _report()
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute, and whether each is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+
+# ---------------------------------------------------------------- what is not in it
+
+
+def test_the_file_asks_for_nothing_and_runs_nothing(pressure):
+    tags = Tags(retrospective.to_html(pressure))
+    assert tags.open == []
+    assert not {"script", "img", "link", "iframe", "object", "form"} & {tag for tag, _ in tags.found}
+    assert not [attrs for _, attrs in tags.found if {"src", "srcset", "onclick", "onload"} & attrs.keys()]
+    policy = next(attrs["content"] for tag, attrs in tags.found if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy.startswith("default-src 'none'")
+    assert "url(" not in retrospective.to_html(pressure)
+
+
+def test_a_hostile_name_is_text_in_both_forms():
+    report = by_hand(link="https://obs.example/?namespace=%22%3E%3Cscript%3E")
+    page = retrospective.to_html(report)
+    assert "<script" not in page
+    assert "script" not in {tag for tag, _ in Tags(page).found}
+    assert "&lt;script&gt;" in page
+    assert EVIL not in retrospective.to_markdown(report)
+    assert "\\<script\\>" in retrospective.to_markdown(report)
+
+
+def test_a_window_in_which_nothing_applied_says_so_and_draws_nothing():
+    report = _report(start="2026-11-30T10:59:00Z", end="2026-11-30T11:01:30Z")
+    doc = document(report)
+    assert doc.timeline == ()
+    assert [part.charts for part in doc.parts] == [(), (), (), ()]
+    assert "No row applied and nothing outside the table was found" in retrospective.to_html(report)
+
+
+def test_a_gap_stays_a_gap_and_a_lone_figure_stays_visible(pressure):
+    times = pressure.readings.grid.times
+    inside = (times >= pressure.diagnosis.start) & (times <= pressure.diagnosis.end)
+    course = np.where(inside, NAN, 0.0)[None, :]
+    first = int(inside.argmax())
+    course[0, first : first + 2] = 1.0
+    course[0, first + 10] = 2.0
+    piece = Evidence("requests_waiting", say("Waiting requests"), Stance.SUPPORTS, "count", say("x"), value=2.0)
+    path = chart(piece, Course(("a",), course), pressure, (), gateway=False).lines[0].path
+    assert path.count("M") == 2
+    assert path.endswith("h.6")
+
+
+# ---------------------------------------------------------------- what is
+
+
+@pytest.mark.parametrize("write", [retrospective.to_html, retrospective.to_markdown])
+def test_every_figure_of_the_evidence_is_there_as_the_program_interface_has_it(pressure, write):
+    text = re.sub(r"\\([`*_\[\]<>|#~])", r"\1", write(pressure)).replace("&#39;", "'")
+    rows = [row for row in to_json(pressure)["rows"] if row["state"] == "applies"]
+    assert [row["id"] for row in rows] == ["latency_without_errors", "slow_first_token"]
+    said = [e["says"] for row in rows for e in row["evidence"]]
+    assert len(said) == 13
+    assert [says for says in said if says not in text] == []
+
+
+@pytest.mark.parametrize("write", [retrospective.to_html, retrospective.to_markdown])
+def test_the_sections_stand_in_the_order_of_a_retrospective(pressure, write):
+    text = write(pressure)
+    order = ("table", "timeline", "impact", "missing", "actions", "lessons", "queries", "thresholds", "versions")
+    heads = re.findall(r"<h2>([^<]+)</h2>", text) or re.findall(r"^## (\w[^●▲\n]*)$", text, re.M)
+    assert heads == [TITLES[name].template for name in order]
+
+
+def test_what_began_and_ended_is_told_in_order(pressure):
+    assert [(at[11:19], words) for at, words in document(pressure).timeline] == [
+        ("11:01:55", "Latency rises without errors begins on 127.0.0.1:18000."),
+        ("11:03:05", "Slow first token begins on 127.0.0.1:18000."),
+        ("11:09:45", "Slow first token ends."),
+        ("11:09:50", "Latency rises without errors ends."),
+    ]
+
+
+def test_queries_and_thresholds_are_those_that_were_used(pressure):
+    doc = document(pressure)
+    kv = next(line for line in doc.queries if line[0] == "KV cache use")
+    assert kv[1:3] == ("measured", "vllm:kv_cache_usage_perc")
+    assert "vllm:kv_cache_usage_perc" in kv[3]
+    assert next(line[1] for line in doc.thresholds if line[0] == "kv_use") == "90 %"
+    assert len(doc.thresholds) == len(pressure.diagnosis.thresholds)
+
+
+def test_times_are_those_of_the_readers_zone_and_words_of_the_readers_language():
+    text = retrospective.to_markdown(_report(lang="es", zone="Asia/Tokyo"))
+    assert "2026-11-30T20:01:55+09:00" in text
+    assert "Cronología" in text or "Línea de tiempo" in text
+
+
+def test_the_drawing_puts_onset_threshold_and_episode_where_they_belong(pressure):
+    d = pressure.diagnosis
+    times = pressure.readings.grid.times
+    values = np.where(times >= d.start + 300, 4.0, 0.0)[None, :]
+    piece = Evidence("requests_waiting", say("Waiting"), Stance.SUPPORTS, "count", say("x"), value=4.0, threshold=3.0, onset=d.start + 300)
+    drawn = chart(piece, Course(("a",), values), pressure, (Episode(d.start + 300, None, ("a",)),), gateway=False)
+    assert drawn.onset[0] == pytest.approx(WIDTH / 2, abs=0.1)
+    assert drawn.bands == ((drawn.onset[0], pytest.approx(WIDTH / 2, abs=0.1)),)
+    assert drawn.threshold[0] == pytest.approx(HEIGHT * (1 - 3 / 4), abs=0.1)
+    assert [words for _, words in drawn.levels] == ["0", "2", "4"]
+    assert [words for _, words in drawn.times] == ["11:00", "11:02", "11:04", "11:06", "11:08", "11:10"]
+
+
+def test_the_worst_lines_are_drawn_and_the_others_counted(pressure):
+    values = np.repeat(np.arange(20.0)[:, None], pressure.readings.grid.count, axis=1)
+    piece = Evidence("requests_waiting", say("Waiting"), Stance.SUPPORTS, "count", say("x"), value=19.0)
+    drawn = chart(piece, Course(tuple(f"r{i}" for i in range(20)), values), pressure, (), gateway=False)
+    assert [line.name for line in drawn.lines] == [f"r{i}" for i in range(19, 11, -1)]
+    assert drawn.others == "12 more below these"
+
+
+def test_thinning_keeps_every_peak():
+    values = np.zeros((1, 5000))
+    values[0, 4321] = 7.0
+    times, kept = thinned(np.arange(5000.0), values)
+    assert times.size <= 340
+    assert kept.max() == 7.0
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_an_ending_that_is_no_report_is_refused(tmp_path):
+    done = obs("report", "--bundle", "sample", "--output", str(tmp_path / "r.pdf"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "neither .html nor .md" in done.stderr
+
+
+def test_a_file_that_is_there_is_kept_unless_forced(tmp_path):
+    path = tmp_path / "r.md"
+    path.write_text("mine")
+    call = ("report", "--bundle", "sample", "--from", FROM, "--to", TO, "--output", str(path))
+    assert obs(*call).returncode == 2
+    assert path.read_text() == "mine"
+    assert obs(*call, "--force").returncode == 0
+    assert path.read_text("utf-8") == retrospective.to_markdown(replace(_report(), zone="UTC"))

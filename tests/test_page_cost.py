@@ -11,7 +11,7 @@ from tests.arrays import by_hand
 from obs.links import View
 from obs.signals import SIGNALS, Buckets
 from obs.source import About
-from obs.ui import kv, queue
+from obs.ui import first_token, kv, queue
 from obs.ui.answer import judged
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
@@ -27,19 +27,23 @@ def screen():
     counts = chance.integers(0, 60, (REPLICAS, STEPS)).astype(float)
     readings = by_hand(
         STEPS, step=60.0, replicas=REPLICAS, before=1,
-        means={"prompt_length": 300.0, "output_length": 100.0, "queue_time": 1.0, "ttft": 0.5, "e2e_latency": 5.0},
+        means={
+            "prompt_length": 300.0, "output_length": 100.0, "queue_time": 1.0, "ttft": 1.5 + use, "e2e_latency": 5.0, "itl": use / 10,
+            "prefill_time": 0.3, "gateway_ttft": 2.6,
+        },
         kv_use=use, preemptions=np.where(use > 0.9, 0.5, 0.0), requests_waiting=counts, requests_waiting_capacity=counts,
         requests_waiting_deferred=0.0, requests_running=counts[::-1], requests_finished=2.0, kv_capacity_tokens=25_600.0,
         engine_errors=0.0, engine_aborts=0.0, admission_rejections=0.0, gateway_attempts=100.0,
+        prompt_tokens=use * 1000, prefix_cache_hits=use * 100, prefix_cache_queries=1000.0,
     )  # fmt: skip
-    readings.buckets["queue_time"] = Buckets(
-        SIGNALS["queue_time"], np.array([0.3, 1, 2, np.inf]), np.cumsum(chance.random((4, STEPS)), axis=0)
-    )
+    for signal, buckets in (("queue_time", 4), ("ttft", 23), ("itl", 20)):
+        bounds = np.append(np.geomspace(0.01, 640.0, buckets - 1), np.inf)
+        readings.buckets[signal] = Buckets(SIGNALS[signal], bounds, np.cumsum(chance.random((buckets, STEPS)), axis=0))
     answer = judged(About("fleet", "prometheus", "2.42.0"), readings)
     return Screen(View(), Reader(), (), answer.about, None, answer)
 
 
-@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5)])
+@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5), (first_token, 9)])
 def test_a_fleet_and_a_day_stay_within_ten_thousand_rows_and_300_kb(screen, monkeypatch, page, charts):
     sent = []
 

@@ -47,6 +47,15 @@ def test_where_the_lowest_is_the_worst_it_is_kept():
     assert thinned(np.arange(1000.0), values, 100)[1].min() == 1.0
 
 
+def test_parts_of_a_whole_still_add_up_when_they_are_thinned():
+    parts = np.random.default_rng(1).random((3, 1000))
+    parts[:, 500:510] = np.nan
+    shown = thinned(np.arange(1000.0), parts, 100, whole=True)[1]
+    sums = parts.sum(axis=0).reshape(100, 10)
+    assert shown.sum(axis=0)[:50].tolist() == pytest.approx(sums.max(axis=1)[:50].tolist())  # the peak of each stretch, and no more
+    assert np.isnan(shown[:, 50]).all()  # a gap stays one
+
+
 def test_of_fifty_replicas_the_worst_eight_are_lines():
     values = np.tile(np.linspace(0, 1, 50)[:, None], (1, 20))
     values[3, 10] = 5.0

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from obs.series import Array, Mask
+from obs.series import Array, Mask, divide
 from obs.signals import Buckets
 from obs.text import Message, Quantity, say
 
@@ -77,3 +77,51 @@ def longest(buckets: Buckets, steps: Mask) -> Bounded | None:
     if np.isinf(buckets.bounds[place]):
         return Bounded(float(buckets.bounds[place - 1]), Side.MORE_THAN)
     return Bounded(float(buckets.bounds[place]), Side.AT_MOST)
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which part of what was observed lies at or under a limit: at least `low`, at most `high`. Buckets tell no more than that for a
+    limit between two edges, `lower` and `upper` (infinite beyond the last one); on an edge all four agree. Ratios."""
+
+    low: float
+    high: float
+    lower: float
+    upper: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether the limit is an edge."""
+        return self.lower == self.upper
+
+
+def edges(bounds: Array, limit: float) -> tuple[int, int]:
+    """The buckets whose upper ends are nearest to a limit: (at or under it, at or over it); -1 where it lies in the first bucket. The same
+    where it is an edge."""
+    over = int(np.searchsorted(bounds, limit * (1 - 1e-9)))
+    return (over, over) if np.isclose(bounds[over], limit, rtol=1e-9) else (over - 1, over)
+
+
+def within(bounds: Array, rates: Array, limit: float) -> tuple[Array, Array]:
+    """The part at or under `limit` at each step, the least and the most that it can be, each [steps]; NaN where nothing was observed."""
+    cumulative = np.maximum.accumulate(np.nan_to_num(rates), axis=0)
+    under, over = edges(bounds, limit)
+    total = cumulative[-1]
+    return divide(cumulative[under] if under >= 0 else np.zeros_like(total), total), divide(cumulative[over], total)
+
+
+def share(buckets: Buckets, steps: Mask, limit: float) -> Share | None:
+    """The part at or under `limit` of everything observed in these steps; None where nothing was."""
+    summed = np.nan_to_num(buckets.rates[:, steps]).sum(axis=1)[:, None]
+    low, high = within(buckets.bounds, summed, limit)
+    if np.isnan(low[0]):
+        return None
+    under, over = edges(buckets.bounds, limit)
+    lower = float(buckets.bounds[under]) if under >= 0 else 0.0
+    return Share(float(low[0]), float(high[0]), lower, float(buckets.bounds[over]))
+
+
+def around(buckets: Buckets, figure: Bounded) -> tuple[float, float]:
+    """The edges of the bucket that a quantile lies in; the first begins at 0, the last has no end. A figure on an edge ends its bucket."""
+    place = len(buckets.bounds) - 1 if figure.side is Side.MORE_THAN else int(np.searchsorted(buckets.bounds, figure.value * (1 - 1e-9)))
+    return (float(buckets.bounds[place - 1]) if place else 0.0), float(buckets.bounds[place])

@@ -15,6 +15,7 @@ def _table(*rows: tuple[str, float, str, str, Message]) -> dict[str, Threshold]:
 
 _OURS = "chosen on recorded and sketched incidents"
 _BOARDS = "vLLM's Grafana boards"
+_MLPERF = "MLPerf Inference, Llama 2 70B, conversational"
 
 THRESHOLDS: Mapping[str, Threshold] = _table(
     # latency rises without errors
@@ -36,6 +37,10 @@ THRESHOLDS: Mapping[str, Threshold] = _table(
     ("wait_limit", 10.0, "seconds", "LLMKube backtest", say("the usual band of a queue ends at 3 s, a stall begins at 30 s")),
     ("network_rise", 0.25, "seconds", _OURS, say("between gateway and engine nothing else takes time")),
     ("stage_share", 0.4, "ratio", _OURS, say("the stage that takes this much of the rise is the slow one")),
+    # objectives: shown on the first token page, they decide no row
+    ("ttft_objective", 2.0, "seconds", _MLPERF, say("the first token of a conversation in time")),
+    ("itl_objective", 0.2, "seconds", _MLPERF, say("faster than anybody reads")),
+    ("objective_share", 0.99, "ratio", _MLPERF, say("the part that is to be within the objectives")),
     # load increases after timeouts
     ("retry_ratio", 0.10, "ratio", "Site Reliability Engineering, ch. 21", say("the client's retry budget: 10 % of its requests")),
     ("gateway_retry_budget", 0.20, "ratio", "Envoy API", say("the gateway's retry budget: 20 % of what it holds")),

@@ -57,7 +57,7 @@ def panel(
         return
     readings = [answer.readings.signals[signal] for signal in signals]
     with st.container(key=f"panel-{key}"):
-        plot = _plot(lines, unit, answer, replicas, low, colors) if lines is not None else None
+        plot = _plot(lines, unit, answer, replicas, low, form == "stack", colors) if lines is not None else None
         if lines is None or plot is None:
             show(tag("div", _title(title, note, ()), _nothing(readings, _), cls="panel"))
             return
@@ -87,7 +87,9 @@ def chosen(lines: Course, inside: slice, *, low: bool = False) -> tuple[list[int
     return order[:LINES], order[LINES:]
 
 
-def _plot(lines: Course, unit: str, answer: Answer, replicas: bool, low: bool, colors: Sequence[str] | None) -> Plot | None:
+def _plot(
+    lines: Course, unit: str, answer: Answer, replicas: bool, low: bool, whole: bool, colors: Sequence[str] | None
+) -> Plot | None:  # fmt: skip
     """The lines within the window, the worst ones by themselves and the rest as a band; None where there is no figure."""
     readings = answer.readings
     inside = slice(readings.grid.index(readings.start - 1e-6) + 1 if readings.start > readings.grid.start else 0, None)
@@ -100,7 +102,7 @@ def _plot(lines: Course, unit: str, answer: Answer, replicas: bool, low: bool, c
     by_name = replica_colors([replica.name for replica in readings.replicas]) if replicas else {}
     names = tuple(lines.names[i] for i in drawn)
     hues = tuple(colors or ()) or tuple(by_name.get(name, COLORS[i % len(COLORS)]) for i, name in enumerate(names))
-    at, shown = thinned(times, values[drawn], points, low=low)
+    at, shown = thinned(times, values[drawn], points, low=low, whole=whole)
     lowest, highest = _band(times, values[rest], points) if rest else (None, None)
     return Plot(readings.start, readings.end, at, names, shown, hues, unit, low=lowest, high=highest)
 

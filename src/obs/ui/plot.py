@@ -61,12 +61,17 @@ class Plot:
     zoom: bool = True
 
 
-def thinned(times: Array, values: Array, points: int, *, low: bool = False) -> tuple[Array, Array]:
-    """At most `points` moments: the highest value of each stretch (the lowest where `low` is the worst), so that no peak gets lost."""
+def thinned(times: Array, values: Array, points: int, *, low: bool = False, whole: bool = False) -> tuple[Array, Array]:
+    """At most `points` moments: the highest value of each stretch (the lowest where `low` is the worst), so that no peak gets lost. The
+    parts of a `whole` are all taken from the moment at which they add up to most, so that they still do."""
     if times.size <= points:
         return times, values
     chunk = int(np.ceil(times.size / points))
     pad = (-times.size) % chunk
+    if whole:
+        sums = np.where(np.isfinite(values).any(axis=0), np.nansum(values, axis=0), -np.inf)
+        stretches = np.concatenate([sums, np.full(pad, -np.inf)]).reshape(-1, chunk)
+        return times[::chunk], values[:, np.arange(0, times.size, chunk) + stretches.argmax(axis=1)]
     sign = -1.0 if low else 1.0
     padded = np.concatenate([values * sign, np.full((len(values), pad), np.nan)], axis=1).reshape(len(values), -1, chunk)
     best = np.where(np.isfinite(padded), padded, -np.inf).max(axis=2)

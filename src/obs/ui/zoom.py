@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pandas as pd
 import streamlit as st
 
 from obs.links import View
 from obs.ui import address
-from obs.ui.plot import Plot, plotted
+from obs.ui.plot import Plot, Spec, plotted
 from obs.ui.reader import Reader
 from obs.window import rfc3339, zone_info
 
@@ -18,7 +19,11 @@ _LEAST = 10.0  # seconds; a shorter drag was a click
 
 def draw(plot: Plot, key: str, view: View, alt: str, _: Reader) -> None:
     """Draws a plot. Its key holds the link's times, so that a new window begins without the old selection, and a refresh keeps it."""
-    frame, spec = plotted(plot, _)
+    put(*plotted(plot, _), key, view, alt, _)
+
+
+def put(frame: pd.DataFrame, spec: Spec, key: str, view: View, alt: str, _: Reader) -> None:
+    """The same for any chart with a selection named `brush` over the times `at`."""
     name = f"chart-{key}-{view.start}-{view.end}"
 
     def zoom() -> None:

@@ -1,0 +1,5 @@
+"""`/first-token`: which stage is slow?"""
+
+from obs.ui import first_token, screen
+
+first_token.draw(screen.current())

@@ -1,0 +1,154 @@
+"""The large figures of the first token page, each over the window. Percentiles and shares are of the whole view, from its buckets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from obs import histogram, inside
+from obs.facts import Facts
+from obs.first_token_stages import TITLES, Breakdown, mean_of
+from obs.histogram import Bounded, Side
+from obs.question import Figure
+from obs.series import Array, Mask, divide, total_of
+from obs.text import Message, Quantity, say
+from obs.verdict import State, Verdict
+
+EVIDENCE = {"queue": "queue_time", "prefill": "prefill_time", "tokenization": "ttft_remainder", "network": "network_time"}
+WIDE = 2.0  # times its lower edge: a bucket this wide leaves a percentile open
+
+
+def figures(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> tuple[Figure, ...]:
+    """`stages`: of the replicas that the verdict names; `steps`: while the row applied, else the window."""
+    window = inside.inside(facts)
+    made = (
+        _mean(facts, verdict, stages, steps),
+        _stage(verdict, stages, steps),
+        _percentile(facts, window),
+        _within(facts, window, "ttft", "ttft_objective"),
+        _within(facts, window, "itl", "itl_objective"),
+        _tokens(facts, window),
+        _prompts(facts, window),
+    )
+    return tuple(figure for figure in made if figure is not None)
+
+
+def usual_of(verdict: Verdict, signal: str) -> float | None:
+    """What the diagnosis holds for usual, so that both pages say the same."""
+    return next((piece.baseline for piece in verdict.evidence if piece.signal == signal), None)
+
+
+def _mean(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> Figure:
+    title = say("Time to first token, mean")
+    if not np.isfinite(stages.ttft[steps]).any():
+        return Figure(title, None, "seconds", facts.reading("ttft").why, None, State.UNKNOWN)
+    inner = verdict.stage != "network"  # which stands in front of the engines
+    state = verdict.state if verdict.state in (State.APPLIES, State.SUSPECTED) and inner else None
+    words = say("in this window") if verdict.state is not State.APPLIES else say("while it was slow") if inner else say("in the engines")
+    return Figure(title, float(np.nanmean(stages.ttft[steps])), "seconds", words, usual_of(verdict, "ttft"), state)
+
+
+def _stage(verdict: Verdict, stages: Breakdown, steps: Mask) -> Figure | None:
+    """The slow stage, else the largest of the engine's own."""
+    means = stages.over(steps)
+    inner = {name: value for name, value in means.items() if name != "network"}
+    name = verdict.stage or (max(inner, key=lambda each: inner[each]) if len(inner) > 1 else None)
+    if name is None or name not in means:
+        return None
+    usual = usual_of(verdict, EVIDENCE[name]) if name in EVIDENCE else None
+    part = Quantity(means[name] / sum(means.values()), "ratio")
+    if verdict.stage:
+        words = say("{part} of the mean first token", part=part)
+        return Figure(say("Slow stage: {stage}", stage=TITLES[name]), means[name], "seconds", words, usual, State.APPLIES)
+    words = say("{part} of the mean first token", part=Quantity(means[name] / sum(inner.values()), "ratio"))
+    return Figure(say("Largest stage: {stage}", stage=TITLES[name]), means[name], "seconds", words, usual)
+
+
+def _percentile(facts: Facts, window: Mask) -> Figure:
+    """p95, with p50 and p99 beside it; each says where it is a bound only."""
+    title, buckets = say("Time to first token, p95"), facts.readings.buckets.get("ttft")
+    found = [histogram.over(buckets, window, q) for q in (0.5, 0.95, 0.99)] if buckets is not None else []
+    if buckets is None or not found or found[0] is None or found[1] is None or found[2] is None:
+        return Figure(title, None, "seconds", _unread(facts, "ttft"), None, State.UNKNOWN)
+    p50, p95, p99 = found[0], found[1], found[2]
+    others = say("p50 {p50}, p99 {p99}", p50=p50.says("seconds"), p99=p99.says("seconds"))
+    return Figure(title, p95.value, "seconds", _open(buckets.bounds, p95, others, histogram.around(buckets, p95)))
+
+
+def _unread(facts: Facts, signal: str) -> Message:
+    """Why there is no distribution."""
+    return facts.reading(signal).why or say("no distribution was read of this window")
+
+
+def _open(bounds: Array, figure: Bounded, others: Message, edges: tuple[float, float]) -> Message:
+    """What the buckets leave open about a percentile."""
+    lower, upper = (Quantity(edge, "seconds") for edge in edges)
+    if figure.side is Side.AT_MOST:
+        return say("or less: in the first bucket; {others}", others=others)
+    if figure.side is Side.MORE_THAN:
+        return say("or more: in the last bucket; {others}", others=others)
+    if edges[1] >= WIDE * edges[0]:
+        return say("{others}; the bucket reaches from {lower} to {upper}", others=others, lower=lower, upper=upper)
+    return others
+
+
+def _within(facts: Facts, window: Mask, signal: str, limit: str) -> Figure:
+    """The part within an objective: a range where the objective lies between two edges."""
+    objective, wanted = Quantity(facts.limit(limit), "seconds"), facts.limit("objective_share")
+    titles = {
+        "ttft": say("First tokens within {objective}", objective=objective),
+        "itl": say("Tokens within {objective} of the one before", objective=objective),
+    }
+    buckets = facts.readings.buckets.get(signal)
+    found = histogram.share(buckets, window, objective.value) if buckets is not None else None
+    if found is None:
+        return Figure(titles[signal], None, "ratio", _unread(facts, signal), None, State.UNKNOWN)
+    state = State.CLEAR if found.low >= wanted else State.APPLIES if found.high < wanted else State.SUSPECTED
+    if found.exact or found.high - found.low < _SAME:
+        late, most = Quantity(1.0 - found.low, "ratio"), Quantity(1.0 - wanted, "ratio")
+        return Figure(titles[signal], found.low, "ratio", say("{late} come later, {most} may", late=late, most=most), None, state)
+    words = say("or more, up to {high}; wanted: {wanted}", high=Quantity(found.high, "ratio"), wanted=Quantity(wanted, "ratio"))
+    return Figure(titles[signal], found.low, "ratio", words, None, state)
+
+
+_SAME = 0.0005  # of all: what no figure shows
+
+
+def _tokens(facts: Facts, window: Mask) -> Figure | None:
+    everywhere = np.ones(facts.rows, dtype=np.bool_)
+    itl = mean_of(facts, "itl", everywhere)
+    if not np.isfinite(itl[window]).any():
+        return None
+    return Figure(
+        say("Inter-token latency, mean"), _mean_over(facts, "itl", window), "seconds",
+        say("highest {peak}", peak=Quantity(float(np.nanmax(itl[window])), "seconds")), inside.usual(facts, itl, None),
+    )  # fmt: skip
+
+
+def _prompts(facts: Facts, window: Mask) -> Figure | None:
+    """How long prompts are, and how much of them the prefix cache has already."""
+    mean, buckets = _mean_over(facts, "prompt_length", window), facts.readings.buckets.get("prompt_length")
+    if mean is None:
+        return None
+    found = histogram.over(buckets, window, 0.95) if buckets is not None else None
+    hits, queries = (inside.counted(facts.values(f"prefix_cache_{part}"), window, facts.grid.step) for part in ("hits", "queries"))
+    cached = say("{part} in the prefix cache", part=Quantity(hits / queries, "ratio")) if hits is not None and queries else None
+    known = [say("p95 {p95}", p95=found.says("tokens"))] if found is not None else []
+    known += [cached] if cached is not None else []
+    words = say("{one}; {other}", one=known[0], other=known[1]) if len(known) == 2 else known[0] if known else None
+    usual = inside.usual(facts, mean_of(facts, "prompt_length", np.ones(facts.rows, dtype=np.bool_)), None)
+    return Figure(say("Prompt length, mean"), mean, "tokens", words, usual)
+
+
+def hit_ratio(facts: Facts, rows: Mask) -> Array:
+    """Prompt tokens found in the prefix cache, of those looked for, [steps]; NaN where none was looked for."""
+    hits, queries = (total_of(facts.values(f"prefix_cache_{part}")[rows]) for part in ("hits", "queries"))
+    return np.where(np.isfinite(hits), divide(np.nan_to_num(hits), queries), np.nan)
+
+
+def _mean_over(facts: Facts, signal: str, window: Mask) -> float | None:
+    """The mean over all requests of the window: sum by count."""
+    reading = facts.reading(signal)
+    if reading.total is None or reading.count is None:
+        return None
+    total, count = float(np.nansum(reading.total[:, window])), float(np.nansum(reading.count[:, window]))
+    return total / count if count > 0 else None

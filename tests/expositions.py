@@ -1,7 +1,8 @@
 """Expositions of every system under its true names, types and labels (`systems/*.prom`), and a Prometheus with all of them.
 
-Each text is what a target shows after an hour of steady traffic: a counter there grew evenly from 0, a gauge has stood all the time. So
-3600 on a counter is one a second. Every system has a namespace of its own, which is its id.
+A file is called by the vocabulary's id, and after a hyphen by a version or a way where there are several. Its text is what a target shows
+after an hour of steady traffic: a counter there grew evenly from 0, a gauge has stood all the time. So 3600 on a counter is one a second.
+Every file has a namespace of its own, which is its name.
 """
 
 from __future__ import annotations

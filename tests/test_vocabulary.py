@@ -78,9 +78,14 @@ def test_every_signal_has_a_name_somewhere_and_every_key_is_its_own():
 
 def test_counters_end_in_total_where_the_exposition_has_it():
     engine = [
-        c for v in vocabularies() if v.role == "engine" for s, n in v.signals.items() for c in n.candidates if SIGNALS[s].kind is Kind.RATE
+        c
+        for v in vocabularies()
+        if v.role == "engine" and v.id not in ("tgi", "triton")
+        for s, n in v.signals.items()
+        for c in n.candidates
+        if SIGNALS[s].kind is Kind.RATE
     ]
-    assert [c.metric for c in engine if not c.metric.endswith(("_total", "_count"))] == []
+    assert [c.metric for c in engine if c.metric and not c.metric.endswith(("_total", "_count"))] == []
 
 
 def test_a_histogram_is_asked_for_once_with_its_buckets():
@@ -93,7 +98,7 @@ def test_a_real_prometheus_accepts_every_query(lab, ranges):
     asked = every(ranges, {"namespace": ('a"b', "c|d"), "model": ("m",), "cluster": ("x",)})
     answers = lab.answer([a.query for a in asked], Grid.covering(1796036544, 1796036600, 5))
     assert {a.query.promql: render(answer.refused, "en") for a, answer in zip(asked, answers, strict=True) if answer.refused} == {}
-    assert len(asked) > 80
+    assert len(asked) > 400
 
 
 def test_a_coarse_step_keeps_the_worst_of_a_level():

@@ -110,7 +110,8 @@ def left_out(vocabulary: Vocabulary, scope: Scope) -> tuple[str, ...]:
 
 def _owned() -> frozenset[str]:
     """Labels that are one system's own (a cluster of Envoy, a rank): a scope that names one does not apply to the others."""
-    return frozenset(label for v in vocabularies() for label in (*v.labels.row, *v.labels.model, *v.labels.rank, *v.labels.host))
+    own = frozenset(label for v in vocabularies() for label in (*v.labels.row, *v.labels.model, *v.labels.rank, *v.labels.host))
+    return own - set(KEEP)  # a site's own labels, whatever a gateway calls so too
 
 
 def _replica(vocabulary: Vocabulary, values: Sequence[str], variant: Variant) -> Pairs:

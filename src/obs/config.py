@@ -79,7 +79,7 @@ class Settings(BaseSettings):
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
     notes_dir: Path | None = Field(None, description="Where incident notes are kept.")
     thresholds: dict[str, float] = Field(default_factory=dict, description="Thresholds of the rules, by their id; a ratio is 0 to 1.")
-    promql: dict[str, str] = Field(default_factory=dict, description="PromQL for a signal, by its id, instead of the vocabulary's.")
+    promql: dict[str, str] = Field(default_factory=dict, description="PromQL for a signal, by its id, instead of the vocabulary's; or the name of a recording rule, which comes first.")
 
     @field_validator("sources", mode="before")
     @classmethod

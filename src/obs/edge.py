@@ -39,6 +39,19 @@ class Edge(Means):
             out[(mine == self.in_front.T).all(axis=1)] = worst(values[mine]) if mine.any() else np.nan
         return out
 
+    def over_layers(self, signal: str) -> Array:
+        """A gateway signal over the whole view, [steps]. The rows of one system in a namespace add up; of several systems there, one stands
+        behind the other and sees the same requests, so the largest total counts."""
+        reading = self.reading(signal)
+        totals: dict[str, dict[str, Array]] = {}
+        labels = reading.row_labels or ({},) * len(reading.rows)
+        for label, values in zip(labels, reading.values, strict=True):
+            systems = totals.setdefault(label.get("namespace", ""), {})
+            before = systems.get(label.get("system", ""))
+            systems[label.get("system", "")] = values if before is None else total_of(np.stack([before, values]))
+        spaces = [worst(np.stack(list(systems.values()))) for systems in totals.values()]
+        return total_of(np.stack(spaces)) if spaces else np.full(self.grid.count, np.nan)
+
     @cached_property
     def retry_ratio(self) -> Array:
         """Retries over original requests, [gateways, steps]: attempts are originals and retries."""

@@ -31,7 +31,7 @@ def flow(facts: Facts) -> Flow:
     completed, rejected = total_of(facts.values("requests_finished")), total_of(facts.values("admission_rejections"))
     admitted = np.maximum(completed + _counted_out(facts) + growth(facts), 0.0)
     at_gateway = facts.has("gateway_attempts")
-    arrivals = total_of(facts.values("gateway_attempts")) if at_gateway else admitted + np.nan_to_num(rejected)
+    arrivals = facts.over_layers("gateway_attempts") if at_gateway else admitted + np.nan_to_num(rejected)
     return Flow(arrivals, at_gateway, admitted, completed, rejected, total_of(facts.working))
 
 

@@ -135,7 +135,7 @@ def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[in
     naming = None
     for r, seats in members:
         values, kind = _scaled(r), signal.kind
-        naming = r.ask.vocabulary.signals[signal.id]
+        naming = r.ask.vocabulary.signals.get(signal.id)
         if not seats or not np.isfinite(values).any():
             continue
         share = (
@@ -206,7 +206,10 @@ def idle_clusters(rows: Sequence[Row]) -> set[tuple[str, str, str]]:
 
 
 def busy(r: Row, idle: set[tuple[str, str, str]]) -> bool:
-    """Whether a gateway row is of a cluster that is kept."""
+    """Whether a gateway row is of a cluster that is kept. What a site's own PromQL gives is asked for each gateway: others' rows are not its."""
+    row = r.ask.vocabulary.labels.row
+    if r.ask.candidate.own and row and not any(r.labels.get(label) for label in row):
+        return False
     return (r.ask.vocabulary.id, *_place(r)) not in idle
 
 

@@ -67,7 +67,7 @@ def seats(rows: Iterable[Row]) -> list[Seat]:
     nor does a layer around an engine that shows itself."""
     processes: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for r in rows:
-        if r.ask.vocabulary.role == "engine" and np.isfinite(r.values).any():
+        if r.ask.vocabulary.role == "engine" and not r.ask.candidate.own and np.isfinite(r.values).any():  # a rule's series is no process
             processes[r.ask.vocabulary.id, r.namespace, r.node].append(r)
     layers = _inside(processes)
     clash = _clash((namespace, name) for _, namespace, name in processes)

@@ -79,7 +79,7 @@ def _refused(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
 def _nobody(facts: Facts, steps: Mask, applies: bool) -> tuple[Evidence | None, Evidence | None]:
     """What the engines hold beyond what the gateway still holds open, and aborts against time-outs."""
     minutes = facts.minutes(2)
-    held, open_ = facts.work, total_of(facts.values("gateway_active"))[None, :]
+    held, open_ = facts.work, facts.over_layers("gateway_active")[None, :]
     lasting = trailing(np.where(np.isfinite(open_), held - open_, 0.0), minutes) / minutes
     orphans = _worst(np.where(np.isfinite(open_), lasting, np.nan), steps)
     work = _worst(held, steps) or 0.0

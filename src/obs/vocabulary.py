@@ -48,6 +48,7 @@ class Candidate(_Strict):
     until: str = ""  # and the last one that shows it
     note: str = ""  # for whoever reads the file: why, and what is unverified
     native: bool = False  # set where the source keeps this histogram as a native one; no file says so
+    own: bool = False  # set where it comes from the site's settings; no file says so
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -1,0 +1,203 @@
+"""Which of a system's names a source has, and that no quantity is counted twice: spellings, layers, several systems, a site's own rules."""
+
+import numpy as np
+import pytest
+from tests.expositions import HOUR, WINDOW, exposition, put
+from tests.incidents import readings as simulated
+from tests.recordings import T0, Recording
+from tests.scrapes import EDGE
+from tests.test_collect import levels
+
+from obs.collect import collect
+from obs.config import SourceSettings, load
+from obs.errors import CallError
+from obs.facts import Facts
+from obs.flow import flow
+from obs.language import render
+from obs.plan import Ranges, asks
+from obs.prometheus import Prometheus
+from obs.series import Grid
+from obs.signals import SIGNALS, Reading, Status
+from obs.spelling import present, spelled
+from obs.thresholds import in_force
+from obs.vocabulary import Candidate, vocabularies
+from obs.window import Window
+
+BY_ID = {v.id: v for v in vocabularies()}
+FINE = Ranges(15, 15, {}, 300)
+A = {"job": "llm", "namespace": "prod", "pod": "a", "instance": "a:8000"}
+B = {"job": "llm", "namespace": "prod", "pod": "b", "instance": "b:8000"}
+
+
+@pytest.fixture
+def of(recorded):
+    """The readings of a recording in its window."""
+    return lambda recording, settings=None: collect(recorded(recording), WINDOW, {}, settings)
+
+
+def hour():
+    return Recording(seconds=HOUR)
+
+
+# ---------------------------------------------------------------- spellings
+
+
+def test_a_name_that_is_only_like_another_is_not_taken_for_it():
+    assert spelled(Candidate(metric="vllm:num_requests_waiting"), SIGNALS["requests_waiting"].kind, {"my_vllm:num_requests_waiting"}) == ()
+    assert present(BY_ID["vllm"], {"vllm:num_requests_waiting_by"}) == frozenset()
+
+
+def test_a_collector_that_writes_underscores_is_read_beside_a_target_that_is_scraped(of):
+    recording = put(hour(), "vllm-0.33", A)
+    put(recording, "vllm-0.33", B, exposition("vllm-0.33").replace("vllm:", "vllm_"))
+    readings = of(recording)
+    assert levels(readings, "kv_use") == {"a": 0.5, "b": 0.5}
+    assert levels(readings, "ttft") == pytest.approx({"a": 0.4, "b": 0.4})
+    assert readings.signals["kv_use"].metric == "vllm:kv_cache_usage_perc / vllm_kv_cache_usage_perc"
+
+
+def test_one_replica_under_both_spellings_is_counted_once(of):
+    recording = put(put(hour(), "lmdeploy", A), "lmdeploy", A, exposition("lmdeploy").replace("lmdeploy:", "lmdeploy_"))
+    readings = of(recording)
+    assert levels(readings, "requests_waiting") == {"a": 3}  # two names that add up, in two spellings
+    assert levels(readings, "requests_finished") == pytest.approx({"a": 9})
+    assert levels(readings, "kv_capacity_tokens") == pytest.approx({"a": np.nan}, nan_ok=True)
+
+
+def test_dotted_names_stand_in_quotes_and_bring_their_dotted_labels():
+    """As Prometheus 3 holds what OTLP brings, with and without the unit; the other tests' Prometheus 2 cannot hold them."""
+    names = {f"gen_ai.server.time_to_first_token{part}" for part in ("_sum", "_count", "_bucket")}
+    found = {a.part: a.query.promql for a in asks(BY_ID["ai_gateway"], names, {"model": ("m",)}, FINE) if a.signal == "gateway_ttft"}
+    assert found["sum"].endswith('(rate({"gen_ai.server.time_to_first_token_sum", "gen_ai.request.model"="m"}[60s]))')
+    assert found["sum"].startswith(
+        'sum by (namespace, pod, kubernetes_namespace, instance, job, gen_ai_request_model, "gen_ai.request.model"'
+    )
+    assert found["buckets"].startswith('sum by (le, namespace, gen_ai_request_model, "gen_ai.request.model")')
+
+
+def test_a_histogram_that_the_source_keeps_as_a_native_one_is_read_by_its_sum_and_count(recorded):
+    names = {"vllm:time_to_first_token_seconds", "vllm:e2e_request_latency_seconds_sum", "vllm:e2e_request_latency_seconds_count"}
+    found = [a for a in asks(BY_ID["vllm"], names, {}, FINE) if a.signal == "ttft"]
+    assert {a.part for a in found} == {"sum", "count"}
+    assert all(f"histogram_{a.part}(rate(vllm:time_to_first_token_seconds{{" in a.query.promql for a in found)
+    source = recorded(put(hour(), "vllm-0.33", A))
+    assert source.metric_names(WINDOW.start, WINDOW.end)
+    assert [answer.refused for answer in source.answer([a.query for a in found], Grid(T0, 60, 2))] == [None, None]
+
+
+def test_a_name_in_a_label_or_inside_a_longer_name_stays_as_it_is():
+    candidate = Candidate(name="x:a", expr='x:a{why="x:a", $sel} + x:a_b{$sel}', needs=("x:a",))
+    assert spelled(candidate, SIGNALS["kv_use"].kind, {"x_a"})[0].expr == 'x_a{why="x:a", $sel} + x:a_b{$sel}'
+
+
+# ---------------------------------------------------------------- several systems, layers
+
+
+def test_a_worker_that_passes_its_engines_metrics_on_is_one_replica_and_the_engines_word_counts(of):
+    recording = put(put(hour(), "vllm-0.33", A), "dynamo_worker", A, exposition("dynamo_worker").replace(" 0.5\n", " 0.9\n"))
+    readings = of(recording)
+    assert [(r.name, r.system) for r in readings.replicas] == [("a", "vllm")]
+    assert levels(readings, "kv_use") == {"a": 0.5}
+    assert levels(readings, "requests_running") == {"a": 6}
+    assert levels(readings, "requests_finished") == pytest.approx({"a": 9})
+
+
+def test_a_layer_fills_in_what_its_engine_does_not_tell(of):
+    readings = of(put(put(hour(), "vllm-0.12", A), "dynamo_worker", A))
+    assert [r.system for r in readings.replicas] == ["vllm"]
+    assert levels(readings, "engine_errors") == pytest.approx({"a": 0.5})  # vLLM counts them from 0.13 on
+
+
+def test_requests_that_pass_two_layers_of_gateways_arrive_once():
+    """LiteLLM before Envoy: the attempts that reach the engines are those of the one that sends most, not their sum."""
+    readings = simulated("a healthy hour")
+    facts = {}
+    for count in (1, 2):
+        signals = dict(readings.signals)
+        for name in ("gateway_attempts", "gateway_active"):
+            one = readings.signals[name]
+            labels = tuple({**EDGE, "system": system} for system in ("envoy", "litellm")[:count])
+            signals[name] = Reading(
+                one.signal, one.status, ("llm", "proxy")[:count], np.repeat(one.values, count, axis=0), row_labels=labels
+            )
+        facts[count] = Facts(type(readings)(**{**vars(readings), "signals": signals}), in_force({}))
+    np.testing.assert_array_equal(flow(facts[2]).arrivals, flow(facts[1]).arrivals)
+    np.testing.assert_array_equal(facts[2].over_layers("gateway_active"), facts[1].over_layers("gateway_active"))
+
+
+def test_two_gateways_of_one_kind_share_the_requests():
+    readings = simulated("a healthy hour")
+    one = readings.signals["gateway_attempts"]
+    both = Reading(one.signal, one.status, ("x", "y"), np.repeat(one.values, 2, axis=0), row_labels=({**EDGE, "system": "envoy"},) * 2)
+    facts = Facts(type(readings)(**{**vars(readings), "signals": {**readings.signals, "gateway_attempts": both}}), in_force({}))
+    np.testing.assert_allclose(facts.over_layers("gateway_attempts"), 2 * one.values[0])
+
+
+# ---------------------------------------------------------------- a site's own rules
+
+
+def set_to(monkeypatch, **signals):
+    for signal, text in signals.items():
+        monkeypatch.setenv(f"OBS_PROMQL__{signal.upper()}", text)
+    return load()
+
+
+def test_a_recording_rule_comes_first_and_the_engines_name_fills_in(of, monkeypatch):
+    recording = put(put(hour(), "vllm-0.33", A), "vllm-0.33", B)
+    recording.put("site:kv:max", {"namespace": "prod", "pod": "a", "model_name": "llama"}, 0.75)
+    readings = of(recording, set_to(monkeypatch, kv_use="site:kv:max"))
+    assert levels(readings, "kv_use") == {"a": 0.75, "b": 0.5}
+    assert readings.signals["kv_use"].metric == "site:kv:max / vllm:kv_cache_usage_perc"
+    assert [r.name for r in readings.replicas] == ["a", "b"]
+
+
+def test_a_mean_is_made_of_two_recording_rules(of, monkeypatch):
+    labels = {"namespace": "prod", "pod": "a", "model_name": "llama"}
+    recording = put(hour(), "vllm-0.33", A).put("site:ttft_sum", labels, 20.0).put("site:ttft_count", labels, 10.0)
+    reading = of(recording, set_to(monkeypatch, ttft="site:ttft_sum / site:ttft_count")).signals["ttft"]
+    assert (reading.values[0, -1], reading.total[0, -1], reading.count[0, -1]) == (2, 20, 10)
+
+
+def test_a_recording_rule_that_is_not_there_changes_nothing(of, monkeypatch):
+    assert levels(of(put(hour(), "vllm-0.33", A), set_to(monkeypatch, kv_use="site:typo")), "kv_use") == {"a": 0.5}
+
+
+def test_a_rule_of_two_engines_makes_no_replica_and_goes_to_its_own(of, monkeypatch):
+    recording = put(put(hour(), "vllm-0.33", A), "sglang-0.5", B)
+    for pod, value in (("a", 0.1), ("b", 0.2)):
+        recording.put("site:kv:max", {"namespace": "prod", "pod": pod}, value)
+    readings = of(recording, set_to(monkeypatch, kv_use="max by ($by) (site:kv:max{$sel})"))
+    assert [(r.name, r.system) for r in readings.replicas] == [("a", "vllm"), ("b", "sglang")]
+    assert levels(readings, "kv_use") == {"a": 0.1, "b": 0.2}
+
+
+def test_a_site_can_fill_a_gap_of_its_gateway(of, monkeypatch):
+    """Kong has no metric for its retries; a log pipeline may count them. Envoy beside it keeps its own rows."""
+    recording = put(hour(), "kong", {"job": "kong", "namespace": "prod", "instance": "kong:1"})
+    put(recording, "envoy", {"job": "envoy", "namespace": "prod", "instance": "envoy:1"})
+    recording.rate("site_kong_retries_total", {"namespace": "prod", "job": "logs", "service": "llm"}, 2)
+    settings = set_to(monkeypatch, gateway_retries="sum by ($by) (rate(site_kong_retries_total{$sel}[$rate]))")
+    reading = of(recording, settings).signals["gateway_retries"]
+    assert [labels["system"] for labels in reading.row_labels] == ["kong"]
+    assert reading.values[:, -1] == pytest.approx([2])
+    assert reading.status is Status.MEASURED
+
+
+def test_a_signal_that_does_not_exist_is_named(recorded, monkeypatch):
+    settings = set_to(monkeypatch, kv_usage="x")
+    with pytest.raises(CallError) as error:
+        collect(recorded(Recording().vllm("a")), Window(T0 + 600, T0 + 1800), {}, settings)
+    assert "OBS_PROMQL__KV_USAGE" in render(error.value.says, "en")
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+def test_systems_that_are_not_there_cost_nothing(lab_url):
+    """Thirty vocabularies, and as many requests as the two that this source has need."""
+    source = Prometheus(SourceSettings(url=lab_url, name="lab"))
+    collect(source, Window(1796036544, 1796036996), {})
+    assert source.requests <= 20
+    every = source.metric_names(1796036544, 1796036996)
+    there = [v.id for v in vocabularies() if present(v, every)]
+    assert there == ["vllm", "envoy", "prometheus"]

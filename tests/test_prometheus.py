@@ -185,7 +185,7 @@ def test_joined_queries_give_what_single_ones_give(lab):
     ]
     before = lab.requests
     joined = lab.answer(queries, grid)
-    assert lab.requests - before == 1
+    assert lab.requests - before == 2  # distributions go by themselves
     for query, answer in zip(queries, joined, strict=True):
         alone = lab.answer([query], grid)[0]
         order = [alone.labels.index(labels) for labels in answer.labels]

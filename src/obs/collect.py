@@ -1,6 +1,7 @@
 """View + vocabulary + source -> Readings: the one way in which figures come into the product.
 
-Engines and gateways are asked first; what ties to an engine's pods and targets (GPU, Kubernetes, `up`) is asked for those only.
+A quick look tells which engines and gateways there are; what ties to an engine's pods and targets (GPU, Kubernetes, `up`) is asked
+for those only.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from obs.window import Window, check
 if TYPE_CHECKING:
     from obs.config import Settings
 
-__all__ = ["collect", "groups", "narrow", "scope_values"]
+__all__ = ["Survey", "collect", "collected", "groups", "narrow", "scope_values", "survey"]
 
 Present = list[tuple[replicas.Row, float]]  # rows, and when each was last seen
 HOUR = 3600.0
@@ -35,6 +36,15 @@ FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
 COARSE_STEPS = 1500
 PROBE_STEPS = 30
 DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What must be known of a window before its figures can be asked for; what a part of it needs is in it too."""
+
+    names: Collection[str]
+    present: Present
+    scrapes: Mapping[str, float]  # seconds between samples, by vocabulary
 
 
 @dataclass(frozen=True)
@@ -60,15 +70,29 @@ def collect(
     `now` (Unix seconds) cuts a window that reaches into the future; `step` overrides the diagnosis' own step. No rule reads
     `buckets`, and over days they are half of the work (measured): without them, the distributions are left out.
     """
+    return collected(source, window, scope, settings, now=now, step=step, buckets=buckets)[0]
+
+
+def collected(
+    source: Source,
+    window: Window,
+    scope: Scope,
+    settings: Settings | None = None,
+    *,
+    now: float | None = None,
+    step: float | None = None,
+    buckets: bool = True,
+    surveyed: Survey | None = None,
+) -> tuple[Readings, Survey]:
+    """The same, and the survey that it began with: given to a part of the window as `surveyed`, it saves that three questions."""
     about = source.about()
     held = Window(about.start, about.end) if about.start is not None and about.end is not None else None
     window = check(window, np.inf if now is None else now, held)
     scope = {label_name(word): tuple(dict.fromkeys(values)) for word, values in scope.items() if values}
     baseline = HOUR if window.seconds <= FINE_SECONDS else 0.0
-    names = source.metric_names(window.start - baseline, window.end)
     wide = Window(window.start - baseline, window.end)
-    present = _present(source, names, scope, wide)
-    scrapes = _scrapes(source, present, wide)
+    found = surveyed or survey(source, wide, scope)
+    names, present, scrapes = found.names, found.present, found.scrapes
     known = [v for v in vocabularies() if (v.id in scrapes if v.role in ("engine", "gateway") else spelling.present(v, names))]
     engines = [v for v in known if v.role == "engine"]
     scrape = min((scrapes[v.id] for v in engines), default=min(scrapes.values(), default=DEFAULT_SCRAPE))
@@ -79,44 +103,54 @@ def collect(
         rates={system: 4 * seconds for system, seconds in scrapes.items()},
         resets=max(300.0, 4 * scrape, own_step),
         rows=len({(r.namespace, r.node, r.rank) for r, _ in present}),
+        by_name=True,
     )
     grid = Grid.covering(window.start - baseline, window.end, own_step)
     overrides = settings.promql if settings else {}
 
     served = [a for v in known if v.role in ("engine", "gateway") for a in asks(v, names, scope, ranges, (), overrides)]
-    first = _ask(source, [a for a in served if buckets or a.part != "buckets"], grid)
-    seats = replicas.seats(r for r in first.rows if r.ask.part != "buckets")
-    second = _ask(source, [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, seats)], grid)
+    there = replicas.seats(r for r, _ in present)
+    tied = [a for v in known if v.role in ("hardware", "target") for a in _tied(v, names, scope, ranges, there)]
+    told = _ask(source, [*(a for a in served if buckets or a.part != "buckets"), *tied], grid)
+    seats = replicas.seats(r for r in told.rows if r.ask.part != "buckets")
     if "model" not in scope:
-        seats += replicas.dead_targets([r for r in second.rows if r.ask.signal == "up"], replicas.Seating(seats))
+        seats += replicas.dead_targets([r for r in told.rows if r.ask.signal == "up"], replicas.Seating(seats))
     if not seats:
-        seats = replicas.pods_that_died(second.rows)
+        seats = replicas.pods_that_died(told.rows)
     if "replica" in scope:
         seats = replicas.wanted(seats, scope["replica"])
     seats.sort(key=lambda s: (s.replica.namespace, s.replica.name))
 
     span = measure.Span(grid, window.start, window.end, max(2 * scrape, 60.0, own_step))
     readings, histograms = _measure(
-        [*first.rows, *second.rows],
-        [*first.asked, *second.asked],
-        {**first.refused, **second.refused},
+        told.rows,
+        told.asked,
+        told.refused,
         replicas.Seating(seats),
         known,
         span,
     )
-    return Readings(
+    made = Readings(
         grid=grid,
         start=window.start,
         end=window.end,
         scrape_seconds=scrape,
         rate_seconds=max((ranges.rate(v.id) for v in engines), default=ranges.rate("")),
-        replicas=with_versions([*first.rows, *second.rows], replicas.Seating(seats)),
+        replicas=with_versions(told.rows, replicas.Seating(seats)),
         signals=readings,
         buckets=histograms,
         resets_seconds=ranges.resets,
         engine_seen=bool(engines),
-        notes=_distinct((*_notes(known, scope), *first.notes, *second.notes)),
+        notes=_distinct((*_notes(known, scope), *told.notes)),
     )
+    return made, found
+
+
+def survey(source: Source, window: Window, scope: Scope) -> Survey:
+    """Which metrics, engines and gateways there are, and how often they are scraped. Raises SourceError."""
+    names = source.metric_names(window.start, window.end)
+    present = _present(source, names, scope, window)
+    return Survey(names, present, _scrapes(source, present, window))
 
 
 def _step(seconds: float, fine: bool, scrape: float) -> float:

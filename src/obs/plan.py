@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from obs import promql
+from obs.counters import matchers
 from obs.errors import CallError
-from obs.overrides import named
 from obs.signals import SIGNALS, Kind
-from obs.source import Query
+from obs.source import Counter, Query
 from obs.spelling import spelled
 from obs.text import say
 from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
@@ -25,6 +25,8 @@ KEEP = (
 )  # labels that rows keep if they have them, so that a bundle can be asked for them; hardware exporters have their own `service`
 _ADDRESS = re.compile(r".*:\d+")
 _RANKED = re.compile(r"(.+)/(\d+)")
+SAMPLED_SECONDS = 300.0  # up to this step a counter's growth from step to step tells; over longer ones too much may begin and end between
+SPREAD_SECONDS = 300.0  # over long windows, distributions are read this coarsely: they are most of the work there (measured)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Ranges:
     rates: Mapping[str, float]  # by vocabulary: each system is scraped at its own interval
     resets: float
     rows: int = 1  # about how many replicas there are
+    by_name: bool = False  # whether a source that can may take the rates of many counters at once
 
     @property
     def coarse(self) -> bool:
@@ -46,6 +49,11 @@ class Ranges:
     def inner(self) -> float:
         """How finely an expression is looked at inside a coarse step: each look costs as much as a step of its own."""
         return max(self.scrape, min(60.0, self.step / 6))
+
+    @property
+    def stride(self) -> int:
+        """The steps for which one distribution is enough."""
+        return max(1, int(SPREAD_SECONDS // self.step)) if self.coarse else 1
 
     def rate(self, vocabulary: str) -> float:
         """The window of a rate: at least four scrapes and 60 s, and no gap between two steps."""
@@ -73,13 +81,17 @@ def asks(
 ) -> list[Ask]:
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
-    for signal, naming in named(vocabulary, overrides or {}, names).items():
-        most = 1 if naming.pick == "sum" else None  # one quantity under two spellings is not added up
-        ways = [c for candidate in naming.candidates for c in spelled(candidate, SIGNALS[signal].kind, names)[:most]]
+    for signal, naming in vocabulary.signals.items():
+        ways = [c for named in _candidates(signal, naming, overrides or {}) for c in spelled(named, SIGNALS[signal].kind, names)]
         for candidate in ways:
             for number, variant in enumerate(vocabulary.variants):
                 found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
     return found
+
+
+def _candidates(signal: str, naming: Naming, overrides: Mapping[str, str]) -> tuple[Candidate, ...]:
+    own = overrides.get(signal)
+    return naming.candidates if own is None else (Candidate(name=f"settings:{signal}", expr=own, needs=()),)
 
 
 def pairs(vocabulary: Vocabulary, scope: Scope, variant: Variant) -> Pairs:
@@ -142,9 +154,9 @@ def _ask(
     only: Pairs,
 ) -> Iterable[Ask]:
     kind = SIGNALS[signal].kind
-    tied = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
+    named = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
     dotted = any("." in metric for metric in candidate.metrics(kind))
-    wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *tied))
+    wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *named))
     sel = promql.selector(wanted, vocabulary.match, variant.match, candidate.match)
     keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
         word for word in scope if word not in ("namespace", "model", "replica")
@@ -154,11 +166,18 @@ def _ask(
     rate = promql.duration(ranges.rate(vocabulary.id))
     step = promql.duration(ranges.step)
     thin = ("min" if naming.worst == "low" else "max") if kind is Kind.GAUGE else "last"
-    base = f"{signal}|{candidate.title}" + (f"|{vocabulary.id}" if candidate.own else "")  # the same text may be asked for several systems
+    base = f"{signal}|{candidate.title}"
     suffix = f"|{number}" if number else ""
 
-    def ask(part: str, text: str, carried: tuple[str, ...] = own) -> Ask:
-        return Ask(signal, vocabulary, candidate, part, Query(f"{base}{suffix}|{part}", text, wanted, carried, ranges.rows, thin))
+    def ask(part: str, text: str, carried: tuple[str, ...] = own, counter: Counter | None = None, stride: int = 1) -> Ask:
+        key = f"{base}{suffix}|{part}"
+        return Ask(signal, vocabulary, candidate, part, Query(key, text, wanted, carried, ranges.rows, thin, counter, stride))
+
+    def counted(metric: str, combine: str) -> Counter | None:
+        match = [promql.selector((), vocabulary.match, variant.match, last) for last in (candidate.match, "")]
+        if not ranges.by_name or dotted or (ranges.coarse and ranges.step > SAMPLED_SECONDS) or None in map(matchers, match):
+            return None
+        return Counter(metric, match[0], ranges.rate(vocabulary.id), combine, ranges.coarse, candidate.zero_where, match[1])
 
     if candidate.expr:
         holes = {"sel": sel, "by": by, "rate": rate, "resets": promql.duration(ranges.resets)}
@@ -173,18 +192,22 @@ def _ask(
         if candidate.native:
             whole = f"rate({promql.series(metric, sel)}[{rate}])"
             return [ask(part, f"sum by ({by}) (histogram_{part}({whole}))") for part in ("sum", "count")]
-        parts = [ask(part, f"sum by ({by}) (rate({promql.series(f'{metric}_{part}', sel)}[{rate}]))") for part in ("sum", "count")]
+        parts = [
+            ask(part, f"sum by ({by}) (rate({promql.series(f'{metric}_{part}', sel)}[{rate}]))", counter=counted(f"{metric}_{part}", "sum"))
+            for part in ("sum", "count")
+        ]
         if signal in BUCKETED:
             view = ("le", *(label for label in (variant.labels[0], *vocabulary.labels.model) if dotted or "." not in label))
-            whole = f"rate({promql.series(f'{metric}_bucket', sel)}[{rate}])"
-            parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view))
+            long = promql.duration(max(ranges.rate(vocabulary.id), ranges.stride * ranges.step))
+            whole = f"rate({promql.series(f'{metric}_bucket', sel)}[{long}])"
+            parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view, stride=ranges.stride))
         return parts
     if kind is Kind.RATE:
         text = f"{candidate.combine or 'sum'} by ({by}) (rate({promql.series(metric, sel)}[{rate}]))"
         if candidate.zero_where:
-            counted = promql.series(candidate.zero_where, promql.selector(wanted, vocabulary.match, variant.match))
-            text += f" or 0 * sum by ({by}) (rate({counted}[{rate}]))"
-        return [ask("value", text)]
+            beside = promql.series(candidate.zero_where, promql.selector(wanted, vocabulary.match, variant.match))
+            text += f" or 0 * sum by ({by}) (rate({beside}[{rate}]))"
+        return [ask("value", text, counter=counted(metric, candidate.combine or "sum"))]
     if candidate.from_labels:
         by = ", ".join(dict.fromkeys((by, *(word for product in candidate.from_labels for word in product.split(" * ")))))
     by = ", ".join(dict.fromkeys((by, *candidate.carries)))

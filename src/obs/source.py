@@ -11,6 +11,22 @@ from obs.text import Message
 
 
 @dataclass(frozen=True)
+class Counter:
+    """What a query whose `promql` is `combine by (...) (rate(metric{...}[...]))` is made of, for a source that takes many at once.
+
+    `match` are the matchers beside the scope. `zero_where`: where this metric is counted and the other is not, the rate is 0.
+    """
+
+    metric: str
+    match: str
+    seconds: float  # the range of the rate
+    combine: str  # "sum", "max" or "min"
+    sampled: bool = False  # a step holds several samples: its growth from step to step will do
+    zero_where: str = ""
+    zero_match: str = ""
+
+
+@dataclass(frozen=True)
 class Query:
     """One question. `key` names it for good (`kv_use|vllm:kv_cache_usage_perc|value`): a bundle answers by key, Prometheus by `promql`.
 
@@ -23,6 +39,8 @@ class Query:
     by: tuple[str, ...] = ()  # the labels its rows carry: a row without one of them has it empty
     rows: int = 1  # about how many series to expect
     thin: str = "last"  # how a source that holds a finer grid fills a coarser step: "last", "max" or "min"
+    counter: Counter | None = None  # the same question in parts; a source may ignore it
+    stride: int = 1  # one figure for so many steps is enough, and the rate's range is as long
 
 
 @dataclass(frozen=True)

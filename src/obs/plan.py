@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from obs import promql
 from obs.counters import matchers
 from obs.errors import CallError
+from obs.overrides import named
 from obs.signals import SIGNALS, Kind
 from obs.source import Counter, Query
 from obs.spelling import spelled
@@ -81,17 +82,13 @@ def asks(
 ) -> list[Ask]:
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
-    for signal, naming in vocabulary.signals.items():
-        ways = [c for named in _candidates(signal, naming, overrides or {}) for c in spelled(named, SIGNALS[signal].kind, names)]
+    for signal, naming in named(vocabulary, overrides or {}, names).items():
+        most = 1 if naming.pick == "sum" else None  # one quantity under two spellings is not added up
+        ways = [c for candidate in naming.candidates for c in spelled(candidate, SIGNALS[signal].kind, names)[:most]]
         for candidate in ways:
             for number, variant in enumerate(vocabulary.variants):
                 found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
     return found
-
-
-def _candidates(signal: str, naming: Naming, overrides: Mapping[str, str]) -> tuple[Candidate, ...]:
-    own = overrides.get(signal)
-    return naming.candidates if own is None else (Candidate(name=f"settings:{signal}", expr=own, needs=()),)
 
 
 def pairs(vocabulary: Vocabulary, scope: Scope, variant: Variant) -> Pairs:
@@ -154,9 +151,9 @@ def _ask(
     only: Pairs,
 ) -> Iterable[Ask]:
     kind = SIGNALS[signal].kind
-    named = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
+    tied = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
     dotted = any("." in metric for metric in candidate.metrics(kind))
-    wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *named))
+    wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *tied))
     sel = promql.selector(wanted, vocabulary.match, variant.match, candidate.match)
     keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
         word for word in scope if word not in ("namespace", "model", "replica")
@@ -166,7 +163,7 @@ def _ask(
     rate = promql.duration(ranges.rate(vocabulary.id))
     step = promql.duration(ranges.step)
     thin = ("min" if naming.worst == "low" else "max") if kind is Kind.GAUGE else "last"
-    base = f"{signal}|{candidate.title}"
+    base = f"{signal}|{candidate.title}" + (f"|{vocabulary.id}" if candidate.own else "")  # the same text may be asked for several systems
     suffix = f"|{number}" if number else ""
 
     def ask(part: str, text: str, carried: tuple[str, ...] = own, counter: Counter | None = None, stride: int = 1) -> Ask:

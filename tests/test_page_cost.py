@@ -11,7 +11,7 @@ from tests.arrays import by_hand
 from obs.links import View
 from obs.signals import SIGNALS, Buckets
 from obs.source import About
-from obs.ui import first_token, kv, queue
+from obs.ui import first_token, kv, queue, replicas
 from obs.ui.answer import judged
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
@@ -43,7 +43,7 @@ def screen():
     return Screen(View(), Reader(), (), answer.about, None, answer)
 
 
-@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5), (first_token, 9)])
+@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5), (first_token, 9), (replicas, 2)])
 def test_a_fleet_and_a_day_stay_within_ten_thousand_rows_and_300_kb(screen, monkeypatch, page, charts):
     sent = []
 

@@ -14,13 +14,14 @@ from obs.errors import CallError
 from obs.language import LANGUAGES
 from obs.source import About
 from obs.text import Message, Names, say
+from obs.trial import TRIALS
 from obs.verdict import ROW_IDS
 from obs.window import Window, check, is_relative, parse_time, rfc3339, zone_info
 
 PAGES = ("", "kv", "queue", "first-token", "retries", "memory", "replicas", "data", "timeline", "compare", "incidents")
 
 # Words with a meaning of their own in a link: none of them can be a scope label.
-_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "source", "bundle", "kiosk", "view", "no_page")
+_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "change", "source", "bundle", "kiosk", "view", "no_page")
 _IGNORED = ("orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
 RESERVED = frozenset((*_OWN, *_IGNORED, "timezone", "embed", "embed_options"))  # Grafana's zone; Streamlit's own
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id")  # what mailers and chats append; nobody means it
@@ -42,6 +43,7 @@ class View:
     lang: str = ""
     row: str | None = None
     compare: tuple[str, str] | None = None
+    change: str | None = None  # the change that was tested between the two windows, by its id in `obs.trial`
     source: str | None = None  # name of a configured source
     bundle: str | None = None  # content id of a known bundle
     kiosk: bool = False
@@ -72,6 +74,7 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         lang=one("lang", _lang) or "",
         row=one("row", _row),
         compare=(compare[0], compare[1]) if compare[0] is not None and compare[1] is not None else None,
+        change=one("change", _change),
         source=one("source", _source),
         bundle=one("bundle", _bundle),
         kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
@@ -111,7 +114,7 @@ def params(view: View) -> list[tuple[str, str]]:
     pairs += [(label, value) for label, values in sorted(view.scope.items()) for value in values]
     pairs += [("tz", view.zone), ("lang", view.lang), ("row", view.row)]
     pairs += zip(("compare_from", "compare_to"), view.compare or (), strict=False)
-    pairs += [("source", view.source), ("bundle", view.bundle), ("kiosk", "1" if view.kiosk else None)]
+    pairs += [("change", view.change), ("source", view.source), ("bundle", view.bundle), ("kiosk", "1" if view.kiosk else None)]
     return [(name, value) for name, value in pairs if value]
 
 
@@ -185,6 +188,12 @@ def _lang(text: str) -> str:
 def _row(text: str) -> str:
     if text not in ROW_IDS:
         raise CallError(say("There is no row {text}; there are {known}.", text=Names((text,)), known=Names(ROW_IDS)))
+    return text
+
+
+def _change(text: str) -> str:
+    if text not in TRIALS:
+        raise CallError(say("There is no change {text}; there are {known}.", text=Names((text,)), known=Names(tuple(TRIALS))))
     return text
 
 

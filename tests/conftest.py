@@ -26,10 +26,10 @@ READY_SECONDS = 30
 
 
 @contextmanager
-def prometheus_server(tsdb: Path) -> Iterator[str]:
+def prometheus_server(tsdb: Path, settings: str = "global: {scrape_interval: 1h}\n") -> Iterator[str]:
     """Debian's Prometheus over a TSDB folder; its address."""
     config = tsdb.parent / f"{tsdb.name}.yml"
-    config.write_text("global: {scrape_interval: 1h}\n")
+    config.write_text(settings)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -1,7 +1,16 @@
 """System by signal: what a real Prometheus measures of each system's own exposition, with its unit, or the stated gap."""
 
+import json
+import threading
+import time
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import numpy as np
 import pytest
+from tests.conftest import prometheus_server
 from tests.expositions import HOUR, NAMES, WINDOW, everything, exposition, put, samples
 from tests.recordings import Recording
 
@@ -191,3 +200,53 @@ def test_two_layers_of_gateways_stay_two_rows_where_they_are_called_alike(record
 def test_the_expositions_show_every_name_that_a_vocabulary_asks_for(vocabulary):
     shown = {sample[0] for name in NAMES if vocabulary_of(name) is vocabulary for sample in samples(exposition(name))}
     assert sorted(name for name in vocabulary.names() if name.translate(PLAIN) not in {s.translate(PLAIN) for s in shown}) in ([], UNITLESS)
+
+
+def test_a_real_prometheus_scrapes_every_exposition_and_takes_every_sample(tmp_path):
+    """The texts are what a target may really say: none is refused, and no sample is lost on the way."""
+    with targets({f"/{name}": exposition(name) for name in NAMES}) as address:
+        jobs = "".join(f"- {{job_name: {name}, metrics_path: /{name}, static_configs: [{{targets: ['{address}']}}]}}\n" for name in NAMES)
+        with prometheus_server(tmp_path / "tsdb", f"global: {{scrape_interval: 1s}}\nscrape_configs:\n{jobs}") as url:
+            wanted = {name: len(samples(exposition(name))) for name in NAMES}
+            assert eventually(lambda: scraped(url), wanted) == wanted
+
+
+def scraped(url):
+    """Samples of the last scrape, by job; -1 where it failed."""
+    query = urllib.parse.quote("scrape_samples_scraped - 1000 * (up == bool 0)")
+    with urllib.request.urlopen(f"{url}/api/v1/query?query={query}") as answer:
+        rows = json.load(answer)["data"]["result"]
+    return {row["metric"]["job"]: int(row["value"][1]) for row in rows}
+
+
+def eventually(ask, wanted, seconds=20):
+    """What `ask` gives once it is what is wanted, or at the end."""
+    end = time.monotonic() + seconds
+    while (found := ask()) != wanted and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
+
+
+@contextmanager
+def targets(texts):
+    """A server that shows these texts by path; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            body = texts[self.path].encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

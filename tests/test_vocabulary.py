@@ -1,5 +1,9 @@
 """Vocabularies are data: broken data is named, and a real Prometheus accepts every query that they lead to."""
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
 from obs.errors import CallError
@@ -17,6 +21,12 @@ probe = ["kv_use"]
 [signals.kv_use]
 candidates = [{ metric = "x_kv" }]
 """
+UNMISTAKABLE = (
+    "vllm:", "sglang:", "llamacpp:", "lmdeploy:", "ray_vllm", "tgi_", "trtllm_", "nv_", "dynamo_", "envoy_", "istio_", "haproxy_",
+    "litellm_", "smg_", "kong_", "nginx_", "outbound_http", "kube_", "DCGM_", "nvidia_smi_",
+)  # fmt: skip
+LEFT_OUT = {"vllm:lora_requests_info"}  # named so as not to be read: its labels are the load of the moment
+ROOT = Path(__file__).resolve().parent.parent
 FINE = Ranges(15, 15, {}, 300)
 COARSE = Ranges(120, 15, {}, 300)
 
@@ -39,6 +49,14 @@ def every(ranges=FINE, scope=None):
         (WHOLE.replace('probe = ["kv_use"]', ""), "probe"),
         (WHOLE.replace('probe = ["kv_use"]', 'probe = ["ttft"]'), "ttft"),
         (WHOLE.replace('title = "X"', ""), "title"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", count = "y"'), "count goes with an expr"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", zero_where = "x"'), "belongs to a rate"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", bounds = [1, 2]'), "belong to a mean"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", bounds = [2, 1]'), "lowest and the highest"),
+        (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", native = true'), "found in the source"),
+        (WHOLE + '[gaps]\nkv_use = "Both."', "a gap at once"),
+        (WHOLE + '[gaps]\npreemptions = "no sentence"', "full stop"),
+        (WHOLE + '[gaps]\npreemption = "Unknown."', "preemption"),
     ],
 )
 def test_a_file_that_does_not_hold_together_is_named_with_the_place(broken, said):
@@ -115,3 +133,14 @@ def test_the_current_names_are_those_of_a_real_vllm(lab):
         if vocabulary.id in ("vllm", "envoy"):
             now = {name for s, n in vocabulary.signals.items() for c in n.candidates if not c.until for name in c.metrics(SIGNALS[s].kind)}
             assert sorted(now - there) == []
+
+
+def test_every_metric_name_in_the_code_stands_in_a_vocabulary():
+    """A name in a sentence or a rule that no vocabulary knows is a typing error, or knowledge in the wrong place."""
+    known = {name for v in vocabularies() for name in (*v.names(), *(c.metric for n in v.signals.values() for c in n.candidates))}
+    code = [path for folder in ("src/obs", "pages") for path in (ROOT / folder).rglob("*.py")]
+    texts = (node.value for path in code for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Constant))
+    token = re.compile(rf"(?<![\w:])(?:{'|'.join(UNMISTAKABLE)})\w*[a-z0-9]")
+    found = {name for text in texts if isinstance(text, str) for name in token.findall(text)}
+    assert "vllm:cache_config_info" in found
+    assert sorted(found - known - LEFT_OUT) == []

@@ -56,6 +56,7 @@ SHAPE: tuple[tuple[ModuleType, str, str], ...] = (
     (edge, "TIMEOUT_SECONDS", "time-outs are rare: counted over this long"),
     (edge, "LEAST_RETRIES", "retries in five minutes, at least: fewer are chance"),
     (facts, "STALL_WITHOUT_STEPS_SECONDS", "how long silence must last where engine steps are not counted"),
+    (facts, "STALL_BY_ANSWERS_SECONDS", "how long silence must last where tokens are not counted either, and answers are"),
     (findings, "NO_TRAFFIC_SECONDS", "silence of this length is no traffic"),
     (findings, "WASTE_HOLD_SECONDS", "how long tokens must be wasted"),
     (oom, "AROUND_SECONDS", "what led to an out-of-memory event, and what it did, is looked for this far around it"),

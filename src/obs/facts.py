@@ -13,6 +13,7 @@ from obs.edge import Edge
 from obs.series import Array, Mask, anywhere, backward_max, divide, latch, median, settle, spans, total_of, trailing
 
 FOR_EVER_SECONDS = 86400.0
+STALL_BY_ANSWERS_SECONDS = 600.0  # where answers alone are counted: a long one may take minutes
 STALL_WITHOUT_STEPS_SECONDS = 300.0  # tokens may be counted at a request's end: silence must be longer to mean a stall
 
 
@@ -45,20 +46,21 @@ class Facts(Edge):
 
     @cached_property
     def silent(self) -> Mask:
-        """No engine step is made: no step counted, or where steps are not counted, no token and no finished request."""
-        steps, tokens = self.values("engine_steps"), self.values("generation_tokens")
-        no_answer = np.nan_to_num(self.values("requests_finished")) == 0
-        return np.asarray(np.where(np.isfinite(steps), steps == 0, (tokens == 0) & no_answer), dtype=np.bool_)
+        """No engine step is made: no step counted; where steps are not counted, no token and no finished request; else none finished."""
+        steps, tokens, done = (self.values(signal) for signal in ("engine_steps", "generation_tokens", "requests_finished"))
+        unsaid = np.where(np.isfinite(tokens), (tokens == 0) & (np.nan_to_num(done) == 0), done == 0)
+        return np.asarray(np.where(np.isfinite(steps), steps == 0, unsaid), dtype=np.bool_)
 
     @cached_property
     def stalled(self) -> Mask:
-        """Work is held and no engine step is made, for two minutes and more. Backdated to where it began."""
-        exact = np.isfinite(self.values("engine_steps"))
+        """Work is held and no engine step is made, for two minutes and more; longer where less tells of it. Backdated to where it began."""
+        by_step, by_token = (np.isfinite(self.values(signal)) for signal in ("engine_steps", "generation_tokens"))
         idle = self.silent & (np.nan_to_num(self.working) > 0) & ~self.down
         hold = self.limit("stall")
-        with_steps = settle(idle & exact, self.grid.steps(hold), 0)
-        without = settle(idle & ~exact, self.grid.steps(max(hold, STALL_WITHOUT_STEPS_SECONDS)), 0)
-        return with_steps | without
+        with_steps = settle(idle & by_step, self.grid.steps(hold), 0)
+        with_tokens = settle(idle & ~by_step & by_token, self.grid.steps(max(hold, STALL_WITHOUT_STEPS_SECONDS)), 0)
+        by_answer = settle(idle & ~by_step & ~by_token, self.grid.steps(max(hold, STALL_BY_ANSWERS_SECONDS)), 0)
+        return with_steps | with_tokens | by_answer
 
     @cached_property
     def started(self) -> Mask:

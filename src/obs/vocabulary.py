@@ -192,5 +192,7 @@ def vocabularies() -> tuple[Vocabulary, ...]:
             (entry for entry in files("obs").joinpath(folder).iterdir() if entry.name.endswith(".toml")), key=lambda entry: entry.name
         )
         own = [parse(entry.read_text("utf-8"), f"{folder}/{entry.name}") for entry in entries]
-        found += sorted(own, key=lambda v: (v.wraps, v.id not in FIRST))  # the first one that has a figure counts
+        found += sorted(
+            own, key=lambda v: (v.wraps, FIRST.index(v.id) if v.id in FIRST else len(FIRST))
+        )  # the first one that has a figure counts
     return tuple(found)

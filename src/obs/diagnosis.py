@@ -9,7 +9,8 @@ from obs.coverage import JUDGED_BY_ENGINE
 from obs.facts import Facts
 from obs.findings import findings
 from obs.oom import out_of_memory
-from obs.order import headline, incidents, main_incident, summary
+from obs.order import headline, incidents, main_incident, summary, told
+from obs.peaks import with_peaks
 from obs.row import NOW_SECONDS, UNEXPLAINED, Row, rows
 from obs.signals import Readings
 from obs.symptoms import ERRORS
@@ -27,7 +28,7 @@ def look(readings: Readings, overrides: Mapping[str, float]) -> tuple[tuple[Row,
     """The four rows and the findings, not yet in order."""
     facts = Facts(readings, in_force(overrides))
     oom = out_of_memory(facts)
-    return rows(facts, oom), findings(facts, oom)
+    return with_peaks(facts, rows(facts, oom)), findings(facts, oom)
 
 
 def put_together(readings: Readings, overrides: Mapping[str, float], judged: Sequence[Row], found: tuple[Finding, ...]) -> Diagnosis:
@@ -50,6 +51,7 @@ def put_together(readings: Readings, overrides: Mapping[str, float], judged: Seq
         now=now.primary if now else ("insufficient" if blind_now else "none"),
         headline=line, summary=summary(main, others, found, line, seconds, at_end),
         verdicts=verdicts, findings=found, thresholds=in_force(overrides), replicas=tuple(r.name for r in readings.replicas),
+        incidents=tuple(told(group) for group in all_incidents),
     )  # fmt: skip
 
 

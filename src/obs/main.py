@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, answer, bar, failure, frame, sample, scope, screen, share
+from obs.ui import address, answer, bar, drafts, failure, frame, sample, scope, screen, share
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -48,13 +48,14 @@ def main() -> None:
     if window is not None:
         try:
             with st.spinner(_("Reading the metrics of this window …"), show_time=False):
-                found = answer.answer(view, window, now)
+                drafted = page.url_path in drafts.PAGES
+                found = drafts.draft(view, window, now).answer if drafted else answer.answer(view, window, now)
         except ObsError as error:
             failed = error.says
         else:
             answer.remember(view, found, time.time())
     past = answer.remembered(view) if found is None else None
-    shown = Screen(view, _, notes, about, window, found, failed, past)
+    shown = Screen(view, _, notes, about, window, found, failed, past, now)
     st.set_page_config(page_title=screen.title(shown))
     screen.keep(shown)
     if slots.scope.open:

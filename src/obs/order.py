@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from obs.text import Message, Moment, Names, Sentences, Value, say, say_n
 from obs.titles import ROWS, STAGES
-from obs.verdict import Episode, Finding
+from obs.verdict import Episode, Finding, Incident, Peak
 
 LEAD_SECONDS = 300.0  # pressure that began this long before the time-outs is their cause, not their consequence
 APART_SECONDS = 60.0  # what begins this long after all else has ended is another incident
@@ -23,6 +23,7 @@ class Applying:
     episode: Episode
     memory: bool = False  # a full KV pool or preemptions are among the reasons
     stage: str | None = None
+    peaks: tuple[Peak, ...] = ()
 
     @property
     def start(self) -> float:
@@ -31,7 +32,7 @@ class Applying:
 
 
 @dataclass(frozen=True)
-class Incident:
+class Group:
     """Episodes that overlap or follow each other at once."""
 
     parts: tuple[Applying, ...]
@@ -71,7 +72,7 @@ class Incident:
         return tuple(rows)
 
 
-def incidents(applying: Sequence[Applying]) -> tuple[Incident, ...]:
+def incidents(applying: Sequence[Applying]) -> tuple[Group, ...]:
     """The episodes of all rows, put together by time, in order."""
     groups: list[list[Applying]] = []
     until = float("-inf")
@@ -80,10 +81,32 @@ def incidents(applying: Sequence[Applying]) -> tuple[Incident, ...]:
             groups.append([])
         groups[-1].append(part)
         until = max(until, float("inf") if part.episode.end is None else part.episode.end)
-    return tuple(Incident(tuple(group)) for group in groups)
+    return tuple(Group(tuple(group)) for group in groups)
 
 
-def main_incident(found: Sequence[Incident]) -> Incident | None:
+def highest(peaks: Iterable[Peak]) -> tuple[Peak, ...]:
+    """The highest of each kind, in the order in which the kinds come."""
+    found: dict[str, Peak] = {}
+    for peak in peaks:
+        if peak.id not in found or peak.value > found[peak.id].value:
+            found[peak.id] = peak
+    return tuple(found.values())
+
+
+def told(group: Group) -> Incident:
+    """The incident as data: which row explains the others, where, and the highest figure of each kind, the explaining row's first."""
+    mine = group.of(group.primary)
+    rest = [part for row in group.others() for part in group.of(row)]
+    return Incident(
+        group.primary, group.start, group.end,
+        replicas=tuple(sorted({name for part in mine for name in part.episode.replicas})),
+        others=group.others(),
+        stage=next((part.stage for part in mine if part.stage), None),
+        peaks=highest(peak for part in (*mine, *rest) for peak in part.peaks),
+    )  # fmt: skip
+
+
+def main_incident(found: Sequence[Group]) -> Group | None:
     """The one that lasts, else the longest."""
     return max(found, key=lambda i: float("inf") if i.end is None else i.end - i.start, default=None)
 
@@ -100,7 +123,7 @@ _FOLLOWS: Mapping[tuple[str, str], Message] = {
 }
 
 
-def headline(incident: Incident | None, total: int, seconds: float, insufficient: Message | None) -> Message:
+def headline(incident: Group | None, total: int, seconds: float, insufficient: Message | None) -> Message:
     """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too."""
     if incident is None:
         return say("Not enough data to tell: {why}", why=insufficient) if insufficient else say("No row of the table applies.")
@@ -133,8 +156,8 @@ def headline(incident: Incident | None, total: int, seconds: float, insufficient
 
 
 def summary(
-    incident: Incident | None,
-    others: Sequence[Incident],
+    incident: Group | None,
+    others: Sequence[Group],
     findings: Sequence[Finding],
     line: Message,
     seconds: float,

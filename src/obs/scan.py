@@ -8,19 +8,20 @@ of its own would be: a live page and a retrospective agree. What the time does n
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from obs.collect import FINE_SECONDS, collect
+from obs.collect import FINE_SECONDS, HOUR, Survey, collected
 from obs.config import Settings
 from obs.diagnosis import look, put_together
-from obs.order import DAY_SECONDS, Applying
+from obs.order import DAY_SECONDS, Applying, highest
 from obs.row import Row
+from obs.series import Grid
 from obs.signals import Readings
-from obs.source import Source
+from obs.source import About, Answer, Query, Source
 from obs.text import Message, Moment, Quantity, Sentences, Value, say
 from obs.verdict import Diagnosis, Episode, Finding
 from obs.window import Window
@@ -30,6 +31,7 @@ LEAST_STEP_SECONDS = 60.0  # the diagnosis' own step is the scrape interval, and
 MOST_STRETCHES = 12  # those with a row first, then the longest ones; what is left stays as coarse as it was seen
 BUDGET_SECONDS, LEAST_SECONDS = 10.0, 4.0  # no stretch is begun later than this after the start, and after the coarse scan
 THREADS = 3  # stretches that are read at once: more gain nothing on 2 cores (measured)
+HEAVY_ROWS = 10_000  # what a query claims to answer with, so that it is joined with no other
 BUCKETS_SECONDS = 2 * 86400.0  # distributions over more are half of the work, and no rule reads them
 AT_ONCE = LEAST_STEP_SECONDS  # an episode that ends at a cut and one that begins there are the same
 _ALIVE = ("kv_use", "requests_running", "requests_waiting", "up")  # a replica without any of these is no longer there
@@ -44,21 +46,88 @@ class _Part:
     found: tuple[Finding, ...]
 
 
+@dataclass(frozen=True)
+class Scan:
+    """A window as far as it has been read: all of it once, and again exactly where `parts` are."""
+
+    readings: Readings
+    rows: tuple[Row, ...]
+    found: tuple[Finding, ...]
+    wide: bool = False  # too long for distributions
+    stretches: tuple[Window, ...] = ()  # still to be read exactly, the most telling first
+    beyond: int = 0  # more than the time suffices for: they stay coarse
+    parts: tuple[_Part, ...] = ()
+    surveyed: Survey | None = None  # of the whole window, for its stretches
+
+
 def scan(
     source: Source, window: Window, scope: Mapping[str, tuple[str, ...]], settings: Settings, now: float | None = None
 ) -> tuple[Readings, Diagnosis]:
     """Readings over the window (coarse where it is long), and its diagnosis. Raises CallError and SourceError as `collect` does."""
+    read = within_budget(lambda: begin(source, window, scope, settings, now), lambda part: further(source, part, scope, settings))
+    return told(read, settings)
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """A source whose questions are asked each by itself: over days, joined ones cost a Prometheus three times the work (measured)."""
+
+    source: Source
+
+    def about(self) -> About:
+        """The source's."""
+        return self.source.about()
+
+    def metric_names(self, start: float, end: float) -> frozenset[str]:
+        """The source's."""
+        return self.source.metric_names(start, end)
+
+    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+        """The source's."""
+        return self.source.scrape_interval(metric, start, end)
+
+    def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        """The source's, to queries so heavy that it joins none."""
+        return self.source.answer([replace(query, rows=max(query.rows, HEAVY_ROWS)) for query in queries], grid)
+
+
+def within_budget(first: Callable[[], Scan], more: Callable[[Scan], Scan]) -> Scan:
+    """A scan that is carried on until nothing is left or the time is up."""
     until = time.monotonic() + BUDGET_SECONDS
-    whole = window.seconds <= BUCKETS_SECONDS
-    readings = collect(source, window, scope, settings, now=now, buckets=whole)
+    read = first()
+    until = max(until, time.monotonic() + LEAST_SECONDS)
+    while read.stretches and time.monotonic() <= until:
+        read = more(read)
+    return read
+
+
+def begin(
+    source: Source, window: Window, scope: Mapping[str, tuple[str, ...]], settings: Settings, now: float | None = None
+) -> Scan:  # fmt: skip
+    """The window at its own step, or, where it is long, coarsely, with the stretches that want a closer look."""
+    wide = window.seconds > BUCKETS_SECONDS
+    readings, surveyed = collected(_Apart(source) if wide else source, window, scope, settings, now=now, buckets=not wide)
     rows, found = look(readings, settings.thresholds)
+    stretches: list[Window] = []
     if readings.end - readings.start > FINE_SECONDS and readings.grid.step > min(readings.scrape_seconds, LEAST_STEP_SECONDS):
-        until = max(until, time.monotonic() + LEAST_SECONDS)
         stretches = _stretches(readings, rows, found)
-        parts = _read(source, stretches[:MOST_STRETCHES], readings.end, scope, settings, until)
-        rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(rows))
+    most = stretches[: MOST_STRETCHES if window.seconds > DAY_SECONDS else MOST_STRETCHES // 2]
+    return Scan(readings, rows, found, wide, tuple(most), len(stretches) - len(most), surveyed=surveyed)
+
+
+def further(source: Source, read: Scan, scope: Mapping[str, tuple[str, ...]], settings: Settings) -> Scan:
+    """The scan with its next few stretches read exactly."""
+    parts = (*read.parts, *_read(source, read, scope, settings))
+    return replace(read, stretches=read.stretches[THREADS:], parts=tuple(sorted(parts, key=lambda part: part.window.start)))
+
+
+def told(read: Scan, settings: Settings) -> tuple[Readings, Diagnosis]:
+    """What a scan has found: exact where it was read exactly, as coarse as it was seen elsewhere."""
+    parts, found, readings = read.parts, read.found, read.readings
+    rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(read.rows))
+    if parts:
         found = _found(found, parts)
-        readings = replace(readings, notes=(*readings.notes, *_notes(len(stretches) - len(parts), whole)))
+    readings = replace(readings, notes=(*readings.notes, *_notes(len(read.stretches) + read.beyond, read.wide)))
     if readings.end - readings.start > DAY_SECONDS:
         found = tuple(replace(finding, says=dated(finding.says)) for finding in found)
         rows = tuple(replace(row, evidence=tuple(replace(e, says=dated(e.says)) for e in row.evidence)) for row in rows)
@@ -78,10 +147,10 @@ def _with_day(value: Value) -> Value:
     return dated(value) if isinstance(value, Message) else value
 
 
-def _notes(left: int, whole: bool) -> Iterable[Message]:
+def _notes(left: int, wide: bool) -> Iterable[Message]:
     if left:
         yield say("{count} more stretches of this window were read coarsely: choose a shorter window to see them exactly.", count=left)
-    if not whole:
+    if wide:
         yield say(
             "Distributions, hence percentiles and the longest prompt, are not read over more than {longest}.",
             longest=Quantity(BUCKETS_SECONDS, "seconds"),
@@ -96,7 +165,7 @@ def _stretches(readings: Readings, rows: Sequence[Row], found: Sequence[Finding]
         (max(readings.start, a - AROUND_SECONDS), min(readings.end, (readings.end if b is None else b) + AROUND_SECONDS))
         for a, b in applying + [(f.start, f.end) for f in found]
     ):
-        if merged and start <= merged[-1][1]:
+        if merged and start <= merged[-1][1] + HOUR:  # the hour before a stretch is read anyway
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
             merged.append((start, end))
@@ -112,15 +181,12 @@ def _overlap(window: Window, start: float, end: float | None) -> bool:
     return start <= window.end and (end is None or end >= window.start)
 
 
-def _read(
-    source: Source, stretches: Sequence[Window], last: float, scope: Mapping[str, tuple[str, ...]], settings: Settings, until: float
-) -> list[_Part]:
-    """The stretches, in the order of time, as far as the time suffices. `last` is the end of the whole window."""
+def _read(source: Source, read: Scan, scope: Mapping[str, tuple[str, ...]], settings: Settings) -> list[_Part]:
+    """The next few stretches at once."""
+    stretches, last = read.stretches[:THREADS], read.readings.end
 
-    def one(window: Window) -> _Part | None:
-        if time.monotonic() > until:
-            return None
-        readings = collect(source, window, scope, settings, buckets=False)
+    def one(window: Window) -> _Part:
+        readings, _ = collected(source, window, scope, settings, buckets=False, surveyed=read.surveyed)
         rows, found = look(readings, settings.thresholds)
         if window.end < last:
             rows = tuple(replace(row, applying=tuple(_ended(part, readings) for part in row.applying)) for row in rows)
@@ -130,8 +196,7 @@ def _read(
         return _Part(window, rows, found)
 
     with ThreadPoolExecutor(THREADS) as pool:
-        parts = list(pool.map(one, stretches))
-    return sorted((part for part in parts if part is not None), key=lambda part: part.window.start)
+        return list(pool.map(one, stretches))
 
 
 def _ended(part: Applying, readings: Readings) -> Applying:
@@ -158,7 +223,8 @@ def _merged(coarse: Row, parts: Sequence[_Part], fine: Sequence[Row]) -> Row:
             if before is None:
                 applying.append(one)
             else:
-                applying[before] = replace(applying[before], episode=replace(applying[before].episode, end=one.episode.end))
+                old = applying[before]
+                applying[before] = replace(old, episode=replace(old.episode, end=one.episode.end), peaks=highest((*old.peaks, *one.peaks)))
     best = max([row for row in fine if row.applying], key=_longest, default=None)
     shown = best or coarse
     return replace(

@@ -95,6 +95,29 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Peak:
+    """The highest figure of an incident: of one replica or gateway, on the grid that it was read on."""
+
+    id: str  # of a condition of the table, or of a signal
+    title: Message
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Episodes that overlap or follow each other at once, of whatever rows. Unix seconds; `end` None = it lasts."""
+
+    row: str  # the one that explains the others
+    start: float
+    end: float | None
+    replicas: tuple[str, ...]
+    others: tuple[str, ...] = ()  # the other rows, by their onset
+    stage: str | None = None  # slow_first_token: the slow stage
+    peaks: tuple[Peak, ...] = ()  # those of `row` first
+
+
+@dataclass(frozen=True)
 class Threshold:
     """One figure that a rule uses, with where it comes from."""
 
@@ -120,6 +143,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     thresholds: Mapping[str, Threshold]
     replicas: tuple[str, ...]  # all in view
+    incidents: tuple[Incident, ...] = ()  # in the order of time
 
     def verdict(self, row: str) -> Verdict:
         """The verdict on one row."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import count
 
 import streamlit as st
 
-from obs import api, bundle, config, diagnosis, links, narrow
+from obs import api, bundle, config, diagnosis, links, narrow, scan
 from obs.bundle import Bundle
+from obs.collect import FINE_SECONDS
 from obs.config import Settings
-from obs.errors import ObsError
+from obs.errors import CallError, ObsError
 from obs.links import View
 from obs.prometheus import Prometheus
-from obs.scan import scan
+from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Source
 from obs.ui.course import Courses
 from obs.verdict import Diagnosis
-from obs.window import Window
+from obs.window import Window, parse_time
 
+LONG_TICK = 120.0  # of a window that is read coarsely
 TICK = 15.0  # seconds; a live window ends on a multiple, so that sessions and reruns ask for the same one
 _SETTLED_SECONDS = 600.0  # a window that ended this long ago gets no late samples any more
 _KEPT = 48  # answers
@@ -27,8 +30,20 @@ Scope = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def moment(view: View, clock: float) -> float:
-    """`now` for a view: where its window moves, on a multiple of `TICK`; a pinned one may end this very second, and is not cut."""
-    return clock if links.is_pinned(view) else clock // TICK * TICK
+    """`now` for a view: where its window moves, on a multiple of its tick; a pinned one may end this very second, and is not cut."""
+    try:
+        first, last = parse_time(view.start or "now-1h", clock), parse_time(view.end or "now", clock, end=True)
+    except CallError:  # said where the window is made
+        first, last = clock, clock
+    if links.is_pinned(view) and last <= clock:
+        return clock
+    tick = _tick(clock - first)
+    return clock // tick * tick
+
+
+def _tick(seconds: float) -> float:
+    """How often a moving window of this length moves: what takes seconds to read is not begun anew every few of them."""
+    return TICK if seconds <= FINE_SECONDS else LONG_TICK
 
 
 @dataclass(frozen=True)
@@ -59,9 +74,14 @@ def source(view: View) -> Source:
 
 def answer(view: View, window: Window, now: float) -> Answer:
     """Collects and diagnoses, or returns what was made before. Raises an ObsError, which is never kept."""
+    return _answer(*asked_for(view, window, now))
+
+
+def asked_for(view: View, window: Window, now: float) -> tuple[str | None, str | None, float, float, Scope, float]:
+    """What a view asks, as a key: the same for every session that looks at the same window."""
     moving = window.end > now - _SETTLED_SECONDS
     scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
-    return _answer(view.source, view.bundle, window.start, window.end, scope, now // TICK if moving else 0.0)
+    return view.source, view.bundle, window.start, window.end, scope, now // _tick(window.seconds) if moving else 0.0
 
 
 _Key = tuple[str | None, str | None, str | None, str | None, Scope]
@@ -94,9 +114,25 @@ def remembered(view: View) -> tuple[Answer, float] | None:
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
 def _answer(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float) -> Answer:
+    steps = count(1)
+    key = (name, bundle, start, end, scope, tick)
+    read = scan.within_budget(lambda: read_so_far(*key, 0), lambda _before: read_so_far(*key, next(steps)))
+    return of_scan(_source(name, bundle).about(), read)
+
+
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
+def read_so_far(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float, times: int) -> Scan:
+    """A window after it was read on so many times (`obs.scan.further`). The last one before is kept, so each costs its own stretches."""
     asked = _source(name, bundle)
-    readings, found = scan(asked, Window(start, end), dict(scope), settings())
-    return Answer(asked.about(), readings, found, Courses(readings, found.thresholds))
+    if times == 0:
+        return scan.begin(asked, Window(start, end), dict(scope), settings())
+    return scan.further(asked, read_so_far(name, bundle, start, end, scope, tick, times - 1), dict(scope), settings())
+
+
+def of_scan(about: About, read: Scan) -> Answer:
+    """What a scan has found until now."""
+    readings, found = scan.told(read, settings())
+    return Answer(about, readings, found, Courses(readings, found.thresholds))
 
 
 def judged(about: About, readings: Readings) -> Answer:

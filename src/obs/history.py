@@ -1,0 +1,153 @@
+"""What no signal holds: the labels of info metrics over the window, and the alerts that fired. Asked through the source port.
+
+Both say something by being there, so each step asks whether a sample lay within it: nothing is too short to be seen. Where that step is
+longer than a scrape, the few steps in which something began or ended are asked again at the scrape interval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from obs import promql
+from obs.configuration import VERSIONS, of_replica
+from obs.errors import SourceError
+from obs.seen import History, Shown, Span
+from obs.series import Grid, runs
+from obs.signals import Readings
+from obs.source import Answer, Query, Source
+from obs.text import say
+
+ALERTS = "ALERTS"
+_ENGINE_INFO = re.compile(r"(vllm|sglang|trtllm|lmdeploy|tgi|dynamo|aphrodite)[:_].*_info")
+_LOAD = frozenset({"vllm:lora_requests_info"})  # its labels are the load of the moment
+_OF_AN_ALERT = ("alertname", "severity", "namespace", "pod", "instance", "model_name", "model")
+STEPS = 360  # of the window, at most
+CLOSER = 12  # stretches that are asked again
+LEAST_SECONDS = 60.0  # a scrape is not looked for more finely than this
+
+
+def history(source: Source, readings: Readings, scope: Mapping[str, tuple[str, ...]]) -> History:
+    """Info metrics of the replicas in view, and the firing alerts of the scope. A source that refuses one of them is a reason, no error."""
+    names = source.metric_names(readings.start, readings.end)
+    recorded = source.about().flavor == "bundle"
+    infos: tuple[Shown, ...] = ()
+    alerts: tuple[Shown, ...] = ()
+    no_infos = no_alerts = None
+    wanted = info_metrics(names)
+    try:
+        infos = tuple(s for s in _shown(source, readings, wanted) if of_replica(s.labels, readings.replicas))
+    except SourceError as error:
+        no_infos = error.says
+    if not infos and no_infos is None:
+        no_infos = (
+            say("The labels of info metrics are not in this recording.") if recorded
+            else say("No info metric of these replicas was found: versions and configuration are not known.")
+        )  # fmt: skip
+    if recorded and ALERTS not in names:
+        no_alerts = say("Alerts are not in this recording.")
+    elif ALERTS in names:
+        try:
+            alerts = tuple(s for s in _shown(source, readings, (ALERTS,)) if in_scope(s.labels, scope))
+        except SourceError as error:
+            no_alerts = error.says
+    else:
+        no_alerts = say("This source has no series ALERTS: nothing fired here, or the alerting rules are evaluated elsewhere.")
+    return History(infos, alerts, no_infos, no_alerts)
+
+
+def info_metrics(names: Collection[str]) -> tuple[str, ...]:
+    """The metrics whose labels tell version or configuration."""
+    return tuple(sorted(name for name in names if name in VERSIONS or (_ENGINE_INFO.fullmatch(name) and name not in _LOAD)))
+
+
+def in_scope(labels: Mapping[str, str], scope: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether an alert concerns the scope: it says nothing else. One without a namespace may concern each of them."""
+    said = {
+        "namespace": {labels.get(label, "") for label in ("namespace", "exported_namespace")},
+        "model": {labels.get(label, "") for label in ("model_name", "model")},
+        "replica": {labels.get(label, "") for label in ("pod", "instance")},
+    }
+    for word, values in scope.items():
+        found = said.get(word, {labels.get(word, "")}) - {""}
+        if found and not found & set(values):
+            return False
+    return True
+
+
+def _shown(source: Source, readings: Readings, metrics: Sequence[str]) -> tuple[Shown, ...]:
+    """The series of these metrics with the stretches in which they were seen, to the scrape where the steps allow or are asked again."""
+    if not metrics:
+        return ()
+    scrape = max(readings.scrape_seconds, min(LEAST_SECONDS, readings.scrape_seconds))
+    step = max(scrape, float(np.ceil((readings.end - readings.start) / STEPS / scrape) * scrape))
+    grid = Grid.covering(readings.start + step, readings.end, step)  # each step looks back over itself
+    found: list[Shown] = []
+    for metric, answer in zip(metrics, _ask(source, metrics, grid, len(readings.replicas)), strict=True):
+        for labels, values in zip(answer.labels, answer.values, strict=True):
+            spans = tuple(_span(grid, first, last, step if step > scrape else 0.0) for first, last in runs(np.isfinite(values)))
+            if spans:
+                found.append(Shown(metric, labels, spans))
+    if step <= scrape or source.about().flavor == "bundle":
+        return tuple(found)
+    return _closer(source, found, grid, scrape, len(readings.replicas))
+
+
+def _span(grid: Grid, first: int, last: int, doubt: float) -> Span:
+    at = float(grid.times[first])
+    return Span(at if first else at - grid.step, None if last == grid.count - 1 else float(grid.times[last]), doubt if first else 0.0)
+
+
+def _closer(source: Source, found: Sequence[Shown], grid: Grid, scrape: float, rows: int) -> tuple[Shown, ...]:
+    """The steps in which a series began or ended, asked again at the scrape interval: those with most of them first."""
+    edges = [
+        (edge, shown.metric)
+        for shown in found
+        for span in shown.spans
+        for edge in (span.start if span.start >= grid.start else None, span.end)
+        if edge is not None
+    ]
+    by_step: dict[float, list[str]] = {}
+    for edge, metric in edges:
+        by_step.setdefault(edge, []).append(metric)
+    exact = list(found)
+    for edge in sorted(by_step, key=lambda at: (-len(by_step[at]), at))[:CLOSER]:
+        fine = Grid.covering(edge - grid.step + scrape, edge, scrape)
+        metrics = tuple(sorted(set(by_step[edge])))
+        seen: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[float, float]] = {}
+        for metric, answer in zip(metrics, _ask(source, metrics, fine, rows), strict=True):
+            for labels, values in zip(answer.labels, answer.values, strict=True):
+                steps = np.flatnonzero(np.isfinite(values))
+                if steps.size:
+                    seen[metric, tuple(sorted(labels.items()))] = (float(fine.times[steps[0]]), float(fine.times[steps[-1]]))
+        exact = [_sharpened(shown, edge, seen.get((shown.metric, tuple(sorted(shown.labels.items()))))) for shown in exact]
+    return tuple(exact)
+
+
+def _sharpened(shown: Shown, edge: float, seen: tuple[float, float] | None) -> Shown:
+    if seen is None:
+        return shown
+    spans = []
+    for span in shown.spans:
+        if span.start == edge:
+            span = replace(span, start=seen[0], doubt=0.0)
+        if span.end == edge:
+            span = replace(span, end=seen[1])
+        spans.append(span)
+    return replace(shown, spans=tuple(spans))
+
+
+def _ask(source: Source, metrics: Iterable[str], grid: Grid, rows: int) -> list[Answer]:
+    """Whether each series had a sample within each step. Raises SourceError where none of the questions was answered."""
+    queries = [Query(f"history|{metric}|value", _promql(metric, grid.step), (), (), max(1, rows), "max") for metric in metrics]
+    return source.answer(queries, grid)
+
+
+def _promql(metric: str, step: float) -> str:
+    if metric == ALERTS:
+        seen = promql.series(ALERTS, 'alertstate="firing"')
+        return f"max by ({', '.join(_OF_AN_ALERT)}) (max_over_time({seen}[{promql.duration(step)}]))"
+    return f"max_over_time({promql.series(metric, '')}[{promql.duration(step)}])"

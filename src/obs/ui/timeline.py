@@ -7,6 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from obs.text import say_n
 from obs.timeline import answer, timeline
 from obs.ui import drafts, drag, lanes, page, retrospect
 from obs.ui.drafts import Draft
@@ -33,10 +34,10 @@ def draw(screen: Screen) -> None:
     show(tag("div", question, cls="question", role="heading", aria_level=1))
     page.says(answer(diagnosis, found), replace(screen, answer=None))  # its notes come last here, once all is read
     show(lanes.Lanes(facts, diagnosis, found, screen.view, _).html())
-    drag.over(screen)
     show(_read(draft, _))
     retrospect.incidents(diagnosis, found, screen)
     retrospect.changes(found, screen)
+    drag.over(screen)
     if draft.left:
         drafts.read_on(screen.view, screen.window, screen.now)
         st.rerun()
@@ -53,6 +54,10 @@ def _read(draft: Draft, _: Reader) -> Html:
             0, _("Read in steps of {step}; reading {done} of {total} stretches exactly …", step=step, done=draft.done + 1, total=total)
         )
     elif draft.done:
-        words.insert(0, _("Read in steps of {step}, and exactly in {n} stretches where something happened.", step=step, n=draft.done))
+        exactly = say_n(
+            "Read in steps of {step}, and exactly in {n} stretch where something happened.",
+            "Read in steps of {step}, and exactly in {n} stretches where something happened.", draft.done, step=step,
+        )  # fmt: skip
+        words.insert(0, _.tell(exactly))
     bar = tag("progress", value=draft.done, max=draft.done + draft.left, aria_hidden="true") if draft.left else None
     return tag("div", bar, tag("span", " ".join(words)), cls="reading", role="status")

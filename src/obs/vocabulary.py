@@ -18,7 +18,7 @@ from obs.signals import SIGNALS, Kind
 from obs.text import say
 
 FOLDERS = ("engines", "gateways", "hardware")
-FIRST = ("vllm", "sglang", "envoy")  # named first where nothing was found: the most common ones
+FIRST = ("vllm", "sglang", "envoy", "dcgm", "kubernetes")  # named first where nothing was found: the most common ones
 
 
 class _Strict(BaseModel):

@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types needs catalogues readme docs constraints clean
+.PHONY: help run test lint types needs catalogues readme docs bench constraints clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ readme: .venv/dev.stamp ## writes the settings and the output of the command lin
 
 docs: .venv/dev.stamp ## writes the tables of docs/diagnosis.md from the rules
 	$(BIN)/python tools/diagnosis_doc.py
+
+bench: .venv/dev.stamp ## measures what a page costs with 50 replicas and a day, and writes docs/performance.md (the fleet is made once, in minutes)
+	$(BIN)/python tools/bench.py build/bench
 
 constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
 	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from obs.report import Report, coverage_text, markdown_escape, share_markdown, to_markdown, to_text
-from obs.report_json import signals_json, to_json
+from obs.report import Report, markdown_escape, share_markdown, to_markdown, to_text
+from obs.report_json import to_json
 from obs.series import Grid
 from obs.signals import SIGNALS, Reading, Readings, Replica, Status
 from obs.source import About
@@ -74,7 +74,10 @@ def test_the_json_holds_no_nan_and_every_field_of_the_contract():
         "id": "replica_imbalance", "from": "2026-11-30T12:33:20Z", "to": None, "replicas": ["a"], "title": "", "says": "",
     }  # fmt: skip
     assert content["signals"]["kv_use"]["status"] == "measured"
-    assert content["signals"]["ttft"] == {"status": "absent", "metric": None, "looked_for": [], "why": "no such series", "promql": None}
+    assert content["signals"]["ttft"] == {
+        "status": "absent", "metric": None, "looked_for": [], "why": "no such series", "promql": None, "unit": "seconds",
+        "rows": [{"row": row, "without": "unknown"} for row in ("latency_without_errors", "slow_first_token")],
+    }  # fmt: skip
     assert set(content["signals"]) == set(SIGNALS)
     assert content["thresholds"]["kv_use"]["value"] == 0.9
 
@@ -150,10 +153,3 @@ def test_one_line_for_a_chat_is_a_link_that_names_cannot_break():
     assert re.fullmatch(rf"\[{when}, .*: Latency rises without errors, KV cache use 99 %, .*\]\(https://obs\.example/\)", line)
     assert "\n" not in line
     assert markdown_escape("a]b[c") == "a\\]b\\[c"
-
-
-def test_the_coverage_names_the_metric_or_the_reason():
-    readings = report().readings
-    assert re.search(r"^KV cache use +measured +vllm:kv_cache_usage_perc$", coverage_text(readings), re.MULTILINE)
-    assert re.search(r"^Time to first token +absent +no such series$", coverage_text(readings), re.MULTILINE)
-    assert signals_json(readings)["kv_use"]["metric"] == "vllm:kv_cache_usage_perc"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from obs import bundle, links
+from obs import bundle, links, shelf
 from obs.config import Settings
 from obs.errors import CallError, SourceError
 from obs.language import negotiate, render
@@ -15,8 +15,12 @@ from obs.prometheus import Prometheus
 from obs.report import Report
 from obs.report_json import to_json
 from obs.scan import scan
-from obs.source import Source
+from obs.signals import Readings
+from obs.source import About, Inspectable, Inspection, Source
 from obs.text import Message, say
+from obs.trust import Trust, trust
+from obs.verdict import Diagnosis
+from obs.vocabulary import vocabularies
 from obs.window import Window
 
 # What the page does without, and says so; here nothing was done, and the same holes are filled.
@@ -58,7 +62,7 @@ def strict(params: Mapping[str, Sequence[str]]) -> View:
 def open_source(view: View, settings: Settings) -> Source:
     """The source that the view names: a known bundle, a configured source, the default one, else the sample recording."""
     if view.bundle:
-        return bundle.named(view.bundle, settings.bundle_dir)
+        return shelf.named(view.bundle, settings.bundle_dir, settings.notes_dir)
     configured = settings.source(view.source)
     return Prometheus(configured) if configured else bundle.sample()
 
@@ -68,6 +72,18 @@ def report(source: Source, view: View, settings: Settings, now: float) -> Report
     readings, found = scan(source, window(source, view, now), view.scope, settings)
     made_for = source.manifest.scope if isinstance(source, bundle.Bundle) else {}  # a bundle holds no more than it was made for
     return Report(found, readings, source.about(), {**made_for, **view.scope}, negotiate(view.lang), view.zone or "UTC")
+
+
+def inspected(source: Source, readings: Readings) -> Inspection:
+    """What the source's adapter tells beside the readings: of a server two requests. Raises SourceError."""
+    names = (readings.signals[signal].metric for signal in ("requests_running", "kv_use", "generation_tokens", "up"))
+    metric = next((name.partition(" / ")[0] for name in names if name), None)
+    return source.inspect(metric, readings.end) if isinstance(source, Inspectable) else Inspection()
+
+
+def trusted(readings: Readings, diagnosis: Diagnosis, about: About, inspection: Inspection) -> Trust:
+    """Whether a page that shows this can be trusted."""
+    return trust(readings, diagnosis, about, inspection, {v.id: v.title for v in vocabularies()})
 
 
 def window(source: Source, view: View, now: float) -> Window:

@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--force", action="store_true", help="write over a file that is there")
     report.set_defaults(run=_report)
 
-    coverage = commands.add_parser("coverage", help="which signals the source has, and why others are missing", parents=[_view_options()])
+    coverage = commands.add_parser("coverage", help="whether the figures can be trusted, and every signal", parents=[_view_options()])
     coverage.add_argument("--format", choices=("text", "json"), default="text", help="how to print it (default: text)")
     coverage.set_defaults(run=_coverage)
     return parser
@@ -115,13 +115,14 @@ def _diagnose(args: argparse.Namespace) -> str:
 
 
 def _coverage(args: argparse.Namespace) -> str:
-    from obs import api, collect, report, report_json
+    from obs import api, report_json, trust_text
 
     source, view, settings, now = _asked(args)
-    readings = collect.collect(source, api.window(source, view, now), view.scope, settings)
+    found = api.report(source, view, settings, now)
     if args.format == "json":
-        return _json(report_json.signals_json(readings, view.lang or "en"))
-    return report.coverage_text(readings, view.lang or "en")
+        return _json(report_json.signals_json(found.readings, found.lang))
+    inspection = api.inspected(source, found.readings)
+    return trust_text.to_text(api.trusted(found.readings, found.diagnosis, found.about, inspection), found)
 
 
 def _bundle(args: argparse.Namespace) -> str:

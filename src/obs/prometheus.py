@@ -14,9 +14,9 @@ from prometheus_api_client import PrometheusConnect
 
 from obs import counters
 from obs.errors import SourceError
-from obs.promql import duration
+from obs.promql import duration, series
 from obs.series import Array, Grid
-from obs.source import About, Answer, Query
+from obs.source import About, Answer, Inspection, Query
 from obs.text import Message, say
 from obs.transport import PrometheusSession, QueryRefusedError, StatusError, TooSlowError
 
@@ -29,6 +29,7 @@ WEIGHT = 2000  # series of one joined request (docs/performance.md)
 LEAST, HEAVY = 6, 30  # what a query and a histogram's buckets weigh at least
 WIDE_SECONDS, WIDE_TIMES = 8 * 3600.0, 3  # a question over more than this may take so many times as long: it reads days of samples
 SLICES = 4  # a query that is too slow over a wide grid is asked for in parts, down to a quarter of it
+REACH_SECONDS, REACH_STEPS = 60 * 86400.0, 240  # how far back the oldest sample is looked for, and how finely: six hours
 LONG = 1500  # characters of a query that still travel in a URL
 SENSIBLE = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300)  # scrape intervals that people set
 
@@ -80,6 +81,28 @@ class Prometheus:
             if found.size:
                 return _sensible(float(np.median(found)))
         return None
+
+    def inspect(self, metric: str | None, end: float) -> Inspection:
+        """Two requests: what it says of its retention, and where `metric` had samples in the two months before `end`."""
+        retention = ""
+        self.requests += 1
+        try:
+            data = self._session.request("GET", f"{self._session.base}/api/v1/status/runtimeinfo").json()["data"]
+            retention = str(data.get("storageRetention", "")) if isinstance(data, dict) else ""
+        except StatusError:  # only Prometheus itself has that page
+            retention = ""
+        oldest = None
+        back = Grid(end - REACH_SECONDS, REACH_SECONDS / REACH_STEPS, REACH_STEPS + 1)
+        if metric:
+            rows = self._range(f"count({series(metric, '')})", back)
+            oldest = min((float(row["values"][0][0]) for row in rows if row["values"]), default=None)
+        return self.timed(Inspection(retention=retention, oldest=oldest, at_least=oldest == back.start))
+
+    def timed(self, inspection: Inspection) -> Inspection:
+        """The clock and the counts as they are now."""
+        now = self._session.asked
+        slowest, total = now.slowest_seconds, now.total_seconds
+        return replace(inspection, clock_seconds=now.clock_seconds, requests=now.count, slowest_seconds=slowest, total_seconds=total)
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """In few requests: rates of plain counters by name, distributions over a grid of their own, everything else joined.

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from obs.language import NONE_SHOWN, quantity_text, render, value_text
+from obs.language import quantity_text, render, value_text
 from obs.order import DAY_SECONDS
 from obs.signals import Readings
 from obs.source import About
 from obs.text import Message, Moment, Names, Quantity, say
-from obs.titles import ROWS, STAGES, STANCES, STATES, STATUSES
+from obs.titles import ROWS, STAGES, STANCES, STATES
 from obs.verdict import ROW_IDS, Diagnosis, Episode, Evidence, Stance, State, Verdict
 from obs.window import rfc3339, zone_info
 
@@ -249,13 +249,3 @@ def _findings(report: Report) -> list[str]:
         f"{report.text(f.title)}, {episode_text(Episode(f.start, f.end, f.replicas), report)}: {report.text(f.says)}"
         for f in report.diagnosis.findings
     ]
-
-
-def coverage_text(readings: Readings, lang: str = "en") -> str:
-    """Every signal with the metric that was found, or why there is none."""
-    width = max(len(render(reading.signal.title, lang)) for reading in readings.signals.values())
-    lines = []
-    for reading in readings.signals.values():
-        found = reading.metric or (render(reading.why, lang) if reading.why else NONE_SHOWN)
-        lines.append(f"{render(reading.signal.title, lang):<{width}}  {render(STATUSES[reading.status], lang):<11}  {found}")
-    return "\n".join(lines) + "\n"

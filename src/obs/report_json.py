@@ -9,6 +9,7 @@ from obs.language import render
 from obs.report import Report, changes
 from obs.signals import Readings
 from obs.titles import ROWS
+from obs.trust import suffers
 from obs.verdict import Evidence, Verdict
 from obs.window import rfc3339
 
@@ -43,7 +44,7 @@ def to_json(report: Report) -> dict[str, Any]:
 
 
 def signals_json(readings: Readings, lang: str = "en") -> dict[str, Any]:
-    """Every signal: whether it was measured, under which name, and otherwise why not."""
+    """Every signal: whether it was measured, under which name, and otherwise why not, and which rows suffer."""
     return {
         name: {
             "status": reading.status.value,
@@ -51,6 +52,8 @@ def signals_json(readings: Readings, lang: str = "en") -> dict[str, Any]:
             "looked_for": list(reading.looked_for),
             "why": render(reading.why, lang) if reading.why else None,
             "promql": reading.promql,
+            "unit": reading.signal.unit,
+            "rows": [{"row": each.row, "without": "unknown" if each.needed else "unexplained"} for each in suffers(readings, reading)],
         }
         for name, reading in readings.signals.items()
     }

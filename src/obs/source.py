@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from obs.series import Array, Grid
 from obs.text import Message
@@ -64,6 +64,30 @@ class About:
     end: float | None = None
     opening: tuple[float, float] | None = None  # what it is opened on where no window is named, if that is not all it holds
     step: float | None = None  # its own step, where it cannot answer a finer one
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What only the source's adapter can tell of how far it can be trusted. None: it does not tell."""
+
+    clock_seconds: float | None = None  # the source's clock less this machine's
+    retention: str = ""  # how long it keeps samples, in its own words
+    oldest: float | None = None  # the oldest sample that was seen, Unix seconds
+    at_least: bool = False  # it was not looked for further back
+    requests: int | None = None  # since this process began; None where nothing is asked over a network
+    slowest_seconds: float = 0.0
+    total_seconds: float = 0.0
+
+
+@runtime_checkable
+class Inspectable(Protocol):
+    """A source that can be inspected."""
+
+    def inspect(self, metric: str | None, end: float) -> Inspection:
+        """Looks backwards from `end` for the oldest sample of `metric`. Raises SourceError only where the source cannot be reached."""
+
+    def timed(self, inspection: Inspection) -> Inspection:
+        """The same inspection with the clock and the counts as they are now; asks nothing."""
 
 
 class Source(Protocol):

@@ -9,6 +9,9 @@ from __future__ import annotations
 import logging
 import re
 import time
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -82,6 +85,26 @@ class _Token(AuthBase):
         return request
 
 
+class Asked:
+    """How long requests took, and how the source's clock stands to ours. Shared by threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.count, self.slowest_seconds, self.total_seconds = 0, 0.0, 0.0
+        self.clock_seconds: float | None = None
+
+    def took(self, seconds: float) -> None:
+        """One request more."""
+        with self._lock:
+            self.count, self.total_seconds = self.count + 1, self.total_seconds + seconds
+            self.slowest_seconds = max(self.slowest_seconds, seconds)
+
+    def clock(self, date: str | None, now: float) -> None:
+        """What an answer's Date header says at `now`; it is cut to the second, so that half of one is added."""
+        with suppress(ValueError):
+            self.clock_seconds = parsedate_to_datetime(date).timestamp() + 0.5 - now if date else self.clock_seconds
+
+
 class PrometheusSession(requests.Session):
     """A session whose answers are whole, valid and successful, or a SourceError."""
 
@@ -105,6 +128,7 @@ class PrometheusSession(requests.Session):
                 )
             self.verify = str(source.ca_file)
         self.warnings: dict[str, None] = {}
+        self.asked = Asked()
 
     def settle(self) -> None:
         """Mounts this session's own adapter over the one that prometheus-api-client mounts."""
@@ -118,14 +142,18 @@ class PrometheusSession(requests.Session):
         seconds = kwargs.pop("timeout", None) or self._source.timeout_seconds
         kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
         kwargs["auth"] = self.auth
-        deadline = time.monotonic() + seconds + 2
+        began = time.monotonic()
+        deadline = began + seconds + 2
         try:
             response = super().request(method, url, stream=True, **kwargs)
+            self.asked.clock(response.headers.get("Date"), time.time())
             response._content = self._read(response, deadline)
         except (requests.exceptions.RequestException, HTTPError) as error:
             if _timed_out(error):
                 raise TooSlowError(504, self._too_slow(seconds)) from error
             raise SourceError(self._unreachable(error)) from error
+        finally:
+            self.asked.took(time.monotonic() - began)
         self._check(response)
         return response
 

@@ -10,7 +10,7 @@ from obs.config import SourceSettings, load
 from obs.language import render
 from obs.order import Applying
 from obs.prometheus import Prometheus
-from obs.scan import _ended, _outside, _Part, dated, scan
+from obs.scan import _ended, _of_a_step, _outside, _Part, begin, dated, scan
 from obs.series import Grid
 from obs.source import Query
 from obs.text import Moment, Sentences, say
@@ -129,3 +129,19 @@ def test_a_source_that_is_too_slow_in_parts_too_is_given_up(monkeypatch):
     source = slow_over(HOUR, monkeypatch, Prometheus(SourceSettings(url="http://127.0.0.1:9")))
     with pytest.raises(TooSlowError):
         source.answer([Query("kv_use|x|value", "x", (), ("pod",))], Grid(0.0, 1740.0, 1490))
+
+
+def test_what_a_coarse_scan_saw_at_one_step_only_lies_between_it_and_the_step_before():
+    assert spans([_of_a_step(episode(1740, 1740, "a"), 600.0), _of_a_step(episode(1740, 2340, "a"), 600.0)]) == [(1140, 1740), (1740, 2340)]
+    assert spans([_of_a_step(episode(1740, None, "a"), 600.0)]) == [(1740, None)]
+
+
+def test_days_are_asked_query_by_query(lab):
+    """Joined, they cost Prometheus three times the work."""
+    lab.about()
+    before = lab.requests
+    read = begin(lab, Window(LAB_END - 3 * DAY, LAB_END), {}, load())
+    apart = lab.requests - before
+    begin(lab, Window(LAB_END - HOUR, LAB_END), {}, load())
+    assert apart > 2 * (lab.requests - before - apart)
+    assert read.stretches

@@ -317,6 +317,9 @@ def test_changes_up_to_fifteen_minutes_before_an_incident_stand_beside_it_the_ne
     near, far, early, late = (events.Event("restart", moment, say("x")) for moment in (9_990.0, 9_200.0, 9_000.0, 10_100.0))
     assert shortly_before(incident, [early, far, near, late]) == (near, far)
     assert shortly_before(incident, [replace(early, doubt=300.0)]) == (replace(early, doubt=300.0),)
+    elsewhere = replace(near, replicas=("x",))
+    assert shortly_before(incident, [elsewhere], (*PAIR, Replica("x", "dev", "llama"))) == ()
+    assert shortly_before(incident, [replace(near, replicas=("b",))], PAIR) == (replace(near, replicas=("b",)),)
 
 
 @pytest.mark.parametrize(

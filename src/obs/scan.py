@@ -28,7 +28,8 @@ from obs.window import Window
 
 AROUND_SECONDS = 900.0  # read this much before and after what the coarse scan shows
 LEAST_STEP_SECONDS = 60.0  # the diagnosis' own step is the scrape interval, and at most this
-MOST_STRETCHES = 12  # those with a row first, then the longest ones; what is left stays as coarse as it was seen
+MOST_STRETCHES = 12  # at once: those with a row first, then the longest ones; what is left stays as coarse as it was seen
+AT_LEISURE = 48  # where somebody looks on while it is read
 BUDGET_SECONDS, LEAST_SECONDS = 10.0, 4.0  # no stretch is begun later than this after the start, and after the coarse scan
 THREADS = 3  # stretches that are read at once: more gain nothing on 2 cores (measured)
 HEAVY_ROWS = 10_000  # what a query claims to answer with, so that it is joined with no other
@@ -55,7 +56,8 @@ class Scan:
     found: tuple[Finding, ...]
     wide: bool = False  # too long for distributions
     stretches: tuple[Window, ...] = ()  # still to be read exactly, the most telling first
-    beyond: int = 0  # more than the time suffices for: they stay coarse
+    beyond: int = 0  # more than are ever read exactly: they stay coarse
+    most: int = MOST_STRETCHES  # where the answer is waited for
     parts: tuple[_Part, ...] = ()
     surveyed: Survey | None = None  # of the whole window, for its stretches
 
@@ -96,7 +98,7 @@ def within_budget(first: Callable[[], Scan], more: Callable[[Scan], Scan]) -> Sc
     until = time.monotonic() + BUDGET_SECONDS
     read = first()
     until = max(until, time.monotonic() + LEAST_SECONDS)
-    while read.stretches and time.monotonic() <= until:
+    while read.stretches and len(read.parts) < read.most and time.monotonic() <= until:
         read = more(read)
     return read
 
@@ -109,10 +111,11 @@ def begin(
     readings, surveyed = collected(_Apart(source) if wide else source, window, scope, settings, now=now, buckets=not wide)
     rows, found = look(readings, settings.thresholds)
     stretches: list[Window] = []
-    if readings.end - readings.start > FINE_SECONDS and readings.grid.step > min(readings.scrape_seconds, LEAST_STEP_SECONDS):
+    if _is_coarse(readings):
         stretches = _stretches(readings, rows, found)
-    most = stretches[: MOST_STRETCHES if window.seconds > DAY_SECONDS else MOST_STRETCHES // 2]
-    return Scan(readings, rows, found, wide, tuple(most), len(stretches) - len(most), surveyed=surveyed)
+    kept = stretches[:AT_LEISURE]
+    most = MOST_STRETCHES if window.seconds > DAY_SECONDS else MOST_STRETCHES // 2
+    return Scan(readings, rows, found, wide, tuple(kept), len(stretches) - len(kept), most, surveyed=surveyed)
 
 
 def further(source: Source, read: Scan, scope: Mapping[str, tuple[str, ...]], settings: Settings) -> Scan:
@@ -124,7 +127,10 @@ def further(source: Source, read: Scan, scope: Mapping[str, tuple[str, ...]], se
 def told(read: Scan, settings: Settings) -> tuple[Readings, Diagnosis]:
     """What a scan has found: exact where it was read exactly, as coarse as it was seen elsewhere."""
     parts, found, readings = read.parts, read.found, read.readings
-    rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(read.rows))
+    rows = read.rows
+    if _is_coarse(readings):
+        rows = tuple(replace(row, applying=tuple(_of_a_step(part, readings.grid.step) for part in row.applying)) for row in rows)
+    rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(rows))
     if parts:
         found = _found(found, parts)
     readings = replace(readings, notes=(*readings.notes, *_notes(len(read.stretches) + read.beyond, read.wide)))
@@ -132,6 +138,16 @@ def told(read: Scan, settings: Settings) -> tuple[Readings, Diagnosis]:
         found = tuple(replace(finding, says=dated(finding.says)) for finding in found)
         rows = tuple(replace(row, evidence=tuple(replace(e, says=dated(e.says)) for e in row.evidence)) for row in rows)
     return readings, put_together(readings, settings.thresholds, rows, found)
+
+
+def _is_coarse(readings: Readings) -> bool:
+    return readings.end - readings.start > FINE_SECONDS and readings.grid.step > min(readings.scrape_seconds, LEAST_STEP_SECONDS)
+
+
+def _of_a_step(part: Applying, step: float) -> Applying:
+    """An episode that was seen at one step only: it lay somewhere between the step before and this one."""
+    at_once = part.episode.end is not None and part.episode.end <= part.start
+    return replace(part, episode=replace(part.episode, start=part.start - step)) if at_once else part
 
 
 def dated(message: Message) -> Message:

@@ -11,6 +11,7 @@ from obs.facts import Facts
 from obs.question import Figure, Said
 from obs.seen import History, Shown, Span
 from obs.shifts import shifts
+from obs.signals import Replica
 from obs.text import Message, Moment, Quantity, say, say_n
 from obs.titles import ROWS
 from obs.verdict import Diagnosis, Incident, State
@@ -77,9 +78,17 @@ def _union(spans: Sequence[Span]) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def shortly_before(incident: Incident, events: Sequence[Event]) -> tuple[Event, ...]:
-    """The changes that came shortly before an incident, or as it began; the nearest first."""
-    near = [e for e in events if incident.start - BEFORE_SECONDS - e.doubt <= e.at <= incident.start + AFTER_SECONDS + e.doubt]
+def shortly_before(incident: Incident, events: Sequence[Event], replicas: Sequence[Replica] = ()) -> tuple[Event, ...]:
+    """The changes that came shortly before an incident, or as it began; the nearest first. One of replicas of another
+    namespace or model has nothing to do with it."""
+    pool = {replica.name: (replica.namespace, replica.model) for replica in replicas}
+    where = {pool.get(name) for name in incident.replicas}
+    near = [
+        e
+        for e in events
+        if incident.start - BEFORE_SECONDS - e.doubt <= e.at <= incident.start + AFTER_SECONDS + e.doubt
+        and (not where or not e.replicas or where & {pool.get(name) for name in e.replicas})
+    ]
     return tuple(sorted(near, key=lambda e: abs(e.at - incident.start)))
 
 

@@ -28,6 +28,7 @@ from obs.ui.strip import ticks
 from obs.verdict import Diagnosis, Finding, Incident, State, Verdict
 from obs.window import rfc3339
 
+_SIGNED = 24  # marks in a lane that still have room for their signs
 _REPLICAS, _ALERTS = 6, 12  # lanes of replicas under a row, and of alerts; the others are counted
 _AROUND_SECONDS = 600.0  # on both sides of a change or a finding, where it leads to
 _LEAST_WIDTH = 0.35  # percent: a block of a moment must be seen
@@ -148,16 +149,18 @@ class Lanes:
         return _lane(name, _words(unknown), "lane unjudged words")
 
     def _each(self, kinds: Sequence[str]) -> list[Html]:
-        return [self._mark(event) for event in self.found.events if event.kind in kinds]
+        """The marks of these kinds; so many that their signs would cover each other are lines only."""
+        mine = [event for event in self.found.events if event.kind in kinds]
+        return [self._mark(event, "mark dense" if len(mine) > _SIGNED else "mark") for event in mine]
 
-    def _mark(self, event: Event) -> Html:
+    def _mark(self, event: Event, cls: str) -> Html:
         """A change: a line with its sign; where it is known to a long step only, the step is shaded."""
         _ = self._
         at, left = self.axis.across(event.at), self.axis.across(event.at - event.doubt)
         where = f" · {_('on {replicas}', replicas=Names(event.replicas))}" if event.replicas else ""
         words = f"{_.tell(event.says)}{where} · {moment(event, _)}"
         sign = tag("a", tag("span", _sign(event), aria_hidden="true"), href=self._around(event.at, event.at), target="_self",
-                   cls="mark", style=f"left:{at:.2f}%", title=words, aria_label=words)  # fmt: skip
+                   cls=cls, style=f"left:{at:.2f}%", title=words, aria_label=words)  # fmt: skip
         shade = tag("i", cls="doubt", style=f"left:{left:.2f}%;width:{at - left:.2f}%") if at - left > _LEAST_WIDTH else None
         return tag("span", shade, sign)
 

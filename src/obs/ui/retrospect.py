@@ -32,6 +32,7 @@ def incidents(diagnosis: Diagnosis, found: Timeline, screen: Screen) -> None:
 
 def _incident(incident: Incident, diagnosis: Diagnosis, events: Sequence[Event], screen: Screen) -> Html:
     _ = screen.reader
+    near = shortly_before(incident, events, screen.answer.readings.replicas if screen.answer else ())
     seconds = (diagnosis.end if incident.end is None else incident.end) - incident.start
     span = stretch(incident.start, incident.end, _)
     lasts = _("{length} until the window's end", length=_.length(seconds)) if incident.end is None else _.length(seconds)
@@ -49,7 +50,7 @@ def _incident(incident: Incident, diagnosis: Diagnosis, events: Sequence[Event],
         tag("td", tag("span", icon("applies"), tag("b", _.tell(ROWS[incident.row])), cls="verdict"), stage, others),
         tag("td", _where(incident.replicas, diagnosis, _)),
         tag("td", [_peak(peak, _) for peak in incident.peaks[:_PEAKS]] or "–"),
-        tag("td", [_change(event, incident, _) for event in shortly_before(incident, events)[:_BEFORE]] or _("nothing that was seen")),
+        tag("td", [_change(event, incident, _) for event in near[:_BEFORE]] or _("nothing that was seen")),
     )  # fmt: skip
 
 
@@ -66,8 +67,10 @@ def _peak(peak: Peak, _: Reader) -> Html:
 
 
 def _change(event: Event, incident: Incident, _: Reader) -> Html:
-    early = incident.start - event.at
-    when = _("{length} before", length=_.length(early)) if early >= 1 else _("as it began")
+    early = incident.start - (event.at - event.doubt)
+    when = _("as it began") if early < 1 else _("{length} before", length=_.length(early))
+    if event.doubt and early >= 1:
+        when = _("up to {length} before", length=_.length(early))
     return tag("div", tag("b", when), " ", _.tell(event.says), _on(event, _), cls="peak")
 
 

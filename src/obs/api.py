@@ -88,4 +88,4 @@ def trusted(readings: Readings, diagnosis: Diagnosis, about: About, inspection: 
 
 def window(source: Source, view: View, now: float) -> Window:
     """The window that a view means on this source. A server is not asked: a wrong window is said without reaching it."""
-    return links.resolve(view, now, None if isinstance(source, Prometheus) else source.about())
+    return links.resolve(view, now, source.about() if isinstance(source, bundle.Bundle) else None)

@@ -75,6 +75,7 @@ class Settings(BaseSettings):
         10.0, gt=0, le=600, description="How long one question may take; three times as long where the window is of more than eight hours."
     )
     prometheus_link: bool = Field(True, description="Whether pages link to its own graph page; not where browsers cannot reach it.")
+    cache_megabytes: int = Field(256, ge=1, le=65536, description="Memory for what a source answered, of each source, in the dashboard.")
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
     notes_dir: Path | None = Field(None, description="Where incident notes are kept.")

@@ -10,11 +10,11 @@ import streamlit as st
 
 from obs import api, bundle, config, diagnosis, links, narrow, scan
 from obs.bundle import Bundle
+from obs.cache import Cached
 from obs.collect import FINE_SECONDS
 from obs.config import Settings
 from obs.errors import CallError, ObsError
 from obs.links import View
-from obs.prometheus import Prometheus
 from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Source
@@ -64,7 +64,8 @@ def settings() -> Settings:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _source(name: str | None, bundle: str | None) -> Source:
-    return api.open_source(View(source=name, bundle=bundle), settings())
+    found = api.open_source(View(source=name, bundle=bundle), settings())
+    return found if isinstance(found, Bundle) else Cached(found, most_bytes=settings().cache_megabytes * 2**20)
 
 
 def source(view: View) -> Source:
@@ -193,4 +194,4 @@ def lasting(view: View) -> View:
 def about(view: View) -> About | None:
     """What the source says of itself, where that asks nobody: a recording knows its stretch, a server would have to be reached first."""
     found = source(view)
-    return None if isinstance(found, Prometheus) else found.about()
+    return found.about() if isinstance(found, Bundle) else None

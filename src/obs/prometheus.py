@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from prometheus_api_client import PrometheusConnect
 
-from obs import counters
+from obs import counters, matrix
 from obs.errors import SourceError
+from obs.matrix import TAG
 from obs.promql import duration, series
-from obs.series import Array, Grid
+from obs.series import Grid
 from obs.source import About, Answer, Inspection, Query
 from obs.text import Message, say
 from obs.transport import PrometheusSession, QueryRefusedError, StatusError, TooSlowError
@@ -23,7 +24,6 @@ from obs.transport import PrometheusSession, QueryRefusedError, StatusError, Too
 if TYPE_CHECKING:
     from obs.config import SourceSettings
 
-TAG = "obs_q"  # the label that tells joined queries apart
 THREADS = 6  # more gain nothing: Prometheus is the bottleneck (measured: 1.4 times at most on 2 cores)
 WEIGHT = 2000  # series of one joined request (docs/performance.md)
 LEAST, HEAVY = 6, 30  # what a query and a histogram's buckets weigh at least
@@ -164,7 +164,7 @@ class Prometheus:
             tag = row["metric"].get(TAG)
             sorted_rows[batch[0][0] if tag is None or len(batch) == 1 else int(tag)].append(row)
         try:
-            return {index: _dense(found, grid) for index, found in sorted_rows.items()}
+            return {index: matrix.dense(found, grid) for index, found in sorted_rows.items()}
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise SourceError(self._odd()) from error
 
@@ -180,8 +180,8 @@ class Prometheus:
                 rows += self._range(query.promql, part)
             except TooSlowError as again:
                 found = self._slices(query, part, slices // 2, again)
-                rows += [_sparse(labels, values, part) for labels, values in zip(found.labels, found.values, strict=True)]
-        return _dense(_whole(rows), grid)
+                rows += [matrix.sparse(labels, values, part) for labels, values in zip(found.labels, found.values, strict=True)]
+        return matrix.dense(matrix.whole(rows), grid)
 
     def _instant(self, promql: str, at: float) -> list[Mapping[str, Any]]:
         self.requests += 1
@@ -249,38 +249,6 @@ def _tree(parts: Sequence[str]) -> str:
         return parts[0]
     half = len(parts) // 2
     return f"({_tree(parts[:half])} or {_tree(parts[half:])})"
-
-
-def _dense(rows: list[Mapping[str, Any]], grid: Grid) -> Answer:
-    """A matrix answer as rows of the grid; samples off the grid (a source that ignores `step`) go to the nearest step."""
-    values: Array = np.full((len(rows), grid.count), np.nan)
-    labels = []
-    for i, row in enumerate(rows):
-        labels.append({str(k): str(v) for k, v in row["metric"].items() if k not in (TAG, "__name__")})
-        samples = row["values"]
-        if samples:
-            at = np.rint((np.array([sample[0] for sample in samples], dtype=np.float64) - grid.start) / grid.step).astype(np.int64)
-            read = np.array([float(sample[1]) for sample in samples], dtype=np.float64)
-            inside = (at >= 0) & (at < grid.count)
-            values[i, at[inside]] = read[inside]
-    values[~np.isfinite(values)] = np.nan
-    return Answer(tuple(labels), values)
-
-
-def _whole(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows of several stretches of time as one row for each series."""
-    found: dict[tuple[tuple[str, str], ...], list[Any]] = {}
-    for row in rows:
-        found.setdefault(tuple(sorted(row["metric"].items())), []).extend(row["values"])
-    return [{"metric": dict(labels), "values": samples} for labels, samples in found.items()]
-
-
-def _sparse(labels: Mapping[str, str], values: Array, grid: Grid) -> Mapping[str, Any]:
-    """A row of an answer in the form in which Prometheus gives it."""
-    return {
-        "metric": labels,
-        "values": [[at, value] for at, value in zip(grid.times.tolist(), values.tolist(), strict=True) if value == value],
-    }
 
 
 def _sensible(seconds: float) -> float:

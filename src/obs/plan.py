@@ -211,6 +211,8 @@ def _ask(
     inner = promql.series(metric, sel)
     if ranges.coarse and kind is Kind.GAUGE:
         inner = f"{thin}_over_time({inner}[{step}])"
+    if candidate.most is not None:  # before it is combined, or one GPU's blank would hide the others
+        inner += f" <= {candidate.most:.12g}"
     return [ask("value", f"{candidate.combine or 'max'} by ({by}) ({inner})")]
 
 

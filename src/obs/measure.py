@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class _Found:
     count: Array | None
     metrics: list[str]
     promql: list[str]
+    parts: dict[str, Array] = field(default_factory=dict)
 
 
 def reading(
@@ -85,7 +86,7 @@ def reading(
     elif status is Status.MEASURED and gaps:
         why = absence.told(gaps)  # some of the replicas or gateways have no figure
     return Reading(signal, status, names, found.values, found.total, found.count, " / ".join(dict.fromkeys(found.metrics)) or None,
-                   " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why)  # fmt: skip
+                   " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why, found.parts)  # fmt: skip
 
 
 def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...]:
@@ -153,6 +154,8 @@ def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[in
     pick = naming.pick if naming else "first"
     if "value" in parts:
         found.values = _both(found.values, parts["value"], pick)
+        if pick == "sum" and signal.level is Level.GATEWAY:
+            found.parts[members[0][0].ask.candidate.title] = parts["value"]
     if "sum" in parts and "count" in parts and found.total is not None and found.count is not None:
         known = np.isfinite(found.count)
         found.total = np.where(known, found.total, parts["sum"])

@@ -64,9 +64,17 @@ def _rows(reading: Reading, kept: list[int]) -> Reading:
     values, total, count = reading.values[kept], cut(reading.total), cut(reading.count)
     empty = not np.isfinite(values).any() and (count is None or not np.isfinite(count).any())
     labels = tuple(reading.row_labels[i] for i in kept) if reading.row_labels else ()
+    parts = {name: each[kept] for name, each in reading.parts.items()}
     status = Status.ABSENT if empty else reading.status
     return replace(
-        reading, status=status, rows=tuple(reading.rows[i] for i in kept), values=values, total=total, count=count, row_labels=labels
+        reading,
+        status=status,
+        rows=tuple(reading.rows[i] for i in kept),
+        values=values,
+        total=total,
+        count=count,
+        row_labels=labels,
+        parts=parts,
     )
 
 

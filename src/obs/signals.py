@@ -150,6 +150,7 @@ class Reading:
     looked_for: tuple[str, ...] = ()  # candidates, in the order of preference
     row_labels: tuple[Mapping[str, str], ...] = ()  # gateway rows: namespace, model and system behind each
     why: Message | None = None  # where it is not measured: the reason, and which exporter or flag would give it
+    parts: Mapping[str, Array] = field(default_factory=dict)  # where several metrics are added up, each of them by name, shaped as `values`
 
     @property
     def present(self) -> bool:

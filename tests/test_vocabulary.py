@@ -144,3 +144,19 @@ def test_every_metric_name_in_the_code_stands_in_a_vocabulary():
     found = {name for text in texts if isinstance(text, str) for name in token.findall(text)}
     assert "vllm:cache_config_info" in found
     assert sorted(found - known - LEFT_OUT) == []
+
+
+@pytest.mark.parametrize("job", ["array-store", "x-ray", "ray-head", "kserve-controller-manager", "node", "kong", "prometheus"])
+def test_a_target_of_another_job_is_no_engine_that_died(job):
+    """A dead target is told by its job alone where no engine is left: a wrong one would be a replica that never was."""
+    hints = [v.job_hint for v in vocabularies() if v.job_hint]
+    assert [hint for hint in hints if re.search(hint, job)] == []
+
+
+@pytest.mark.parametrize(
+    ("job", "system"),
+    [("vllm-prod", "vllm"), ("sglang", "sglang"), ("llm/tgi", "tgi"), ("text-generation-inference", "tgi"), ("ray-serve-llm", "ray"),
+     ("trtllm-serve", "trtllm"), ("tritonserver", "triton"), ("llama.cpp", "llamacpp"), ("lmdeploy", "lmdeploy")],
+)  # fmt: skip
+def test_an_engine_that_died_is_known_by_its_job(job, system):
+    assert [v.id for v in vocabularies() if v.job_hint and re.search(v.job_hint, job)] == [system]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from obs.facts import Facts
 from obs.series import Mask
 from obs.signals import Level, Status
-from obs.text import Message, Names, Quantity, say
+from obs.text import Message, Names, Quantity, Sentences, say
 
 # Each group is needed; any one signal of a group is enough.
 NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -84,7 +84,8 @@ def _why(facts: Facts, signal: str) -> Message | None:
     gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
     if not (never | gone).any():
         return None
-    return say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=_names(facts, never | gone))
+    where = say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=_names(facts, never | gone))
+    return Message("{first}", {"first": Sentences((where, reading.why))}) if reading.why else where  # an engine that does not tell it
 
 
 def _absent(facts: Facts, signal: str) -> Message:

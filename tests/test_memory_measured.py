@@ -1,4 +1,4 @@
-"""The bands against what engines measured: start-up logs of vLLM that people posted, with their addresses."""
+"""The bands against what engines measured: start-up logs of vLLM that people posted, five of the seven with their addresses."""
 
 from dataclasses import replace
 

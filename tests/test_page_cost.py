@@ -11,7 +11,7 @@ from tests.arrays import by_hand
 from obs.links import View
 from obs.signals import SIGNALS, Buckets
 from obs.source import About
-from obs.ui import first_token, kv, queue, replicas, retries
+from obs.ui import first_token, kv, memory, queue, replicas, retries
 from obs.ui.answer import judged
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
@@ -32,7 +32,7 @@ def screen():
             "prefill_time": 0.3, "gateway_ttft": 2.6,
         },
         kv_use=use, preemptions=np.where(use > 0.9, 0.5, 0.0), requests_waiting=counts, requests_waiting_capacity=counts,
-        requests_waiting_deferred=0.0, requests_running=counts[::-1], requests_finished=2.0, kv_capacity_tokens=25_600.0,
+        requests_waiting_deferred=0.0, requests_running=counts[::-1], requests_finished=2.0, kv_capacity_tokens=25_600.0, gpu_memory=use, gpu_memory_free=8e9 * use,
         engine_errors=0.0, engine_aborts=0.0, admission_rejections=0.0, gateway_attempts=100.0,
         prompt_tokens=use * 1000, prefix_cache_hits=use * 100, prefix_cache_queries=1000.0,
         gateway_retries=counts[0], gateway_timeouts=counts[1], gateway_errors=counts[2], gateway_retry_overflow=counts[3],
@@ -45,7 +45,7 @@ def screen():
     return Screen(View(), Reader(), (), answer.about, None, answer)
 
 
-@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5), (first_token, 9), (replicas, 2), (retries, 6)])
+@pytest.mark.parametrize(("page", "charts"), [(kv, 8), (queue, 5), (first_token, 9), (replicas, 2), (memory, 2), (retries, 6)])
 def test_a_fleet_and_a_day_stay_within_ten_thousand_rows_and_300_kb(screen, monkeypatch, page, charts):
     sent = []
 

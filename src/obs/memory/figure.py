@@ -52,7 +52,7 @@ class Figure:
     @property
     def says(self) -> Message:
         """`141 GB (131 GiB)`; a figure that is no size of memory with its own unit."""
-        return _sizes(self.value) if self.unit == "bytes" else say("{value}", value=Quantity(self.value, self.unit))
+        return size_of(self.value) if self.unit == "bytes" else say("{value}", value=Quantity(self.value, self.unit))
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,10 @@ class Band:
         if self.low == self.high:
             return Figure(self.low, self.origin, self.how, self.unit).says
         if self.unit == "bytes":
-            return say("{low} to {high}", low=_sizes(self.low), high=_sizes(self.high))
+            return say("{low} to {high}", low=size_of(self.low), high=size_of(self.high))
         return say("{low} to {high}", low=Quantity(self.low, self.unit), high=Quantity(self.high, self.unit))
 
 
-def _sizes(value: float) -> Message:
+def size_of(value: float) -> Message:
+    """A size in both units: `141 GB (131 GiB)`."""
     return say("{decimal} ({binary})", decimal=Quantity(value, "decimal_bytes"), binary=Quantity(value, "binary_bytes"))

@@ -1,7 +1,7 @@
 """What lies on a GPU beside weights and KV cache. No formula gives it exactly, so each part is a band.
 
 An engine measures it at start with a batch as large as it will ever run. The bands are held against such measurements, as people
-posted them from vLLM's start-up log (`tests/test_memory_measured.py` has them with their addresses).
+posted them from vLLM's start-up log (`tests/test_memory_measured.py` has them, five of the seven with their addresses).
 """
 
 from __future__ import annotations

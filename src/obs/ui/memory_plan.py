@@ -1,0 +1,113 @@
+"""What a plan says on the page: whether it fits, what fills the GPU, what each sequence takes, and how it stands against the engine."""
+
+from __future__ import annotations
+
+from obs import gpu_live
+from obs.facts import Facts
+from obs.gpu_use import planned
+from obs.memory.compare import Live, Stands, compare
+from obs.memory.figure import Band, Figure
+from obs.memory.listed import models
+from obs.memory.plan import Fits, Plan
+from obs.text import Names, Quantity
+from obs.ui.icons import icon
+from obs.ui.markup import Html, tag
+from obs.ui.memory_bar import bar, origin, table
+from obs.ui.reader import Reader
+
+_LOOKS = {Fits.YES: "clear", Fits.PERHAPS: "suspected", Fits.TOO_LONG: "applies", Fits.NO: "applies"}
+_STANDS = {Stands.WITHIN: "clear", Stands.ABOVE: "suspected", Stands.BELOW: "suspected", Stands.UNKNOWN: "unknown"}
+
+
+def drawn(plan: Plan, facts: Facts, _: Reader) -> Html:
+    """The whole answer of the planner."""
+    look = _LOOKS[plan.fits]
+    return tag(
+        "div",
+        tag("div", icon(look), tag("span", _.tell(plan.says)), cls=f"fits-line {look}", role="status"),
+        tag(
+            "div",
+            _("One of {n} GPUs, the tightest", n=plan.setup.parallel.gpus) if plan.setup.parallel.gpus > 1 else _("The GPU"),
+            cls="label",
+        ),
+        bar(planned(plan), _),
+        table(planned(plan), _),
+        _model(plan, _),
+        _sequences(plan, _),
+        _against(plan, facts, _),
+        tag("ul", [tag("li", _.tell(note)) for note in plan.setup.shape.notes], cls="advice") if plan.setup.shape.notes else None,
+        cls="plan panel",
+    )
+
+
+def _model(plan: Plan, _: Reader) -> Html:
+    """The whole model's figures, which no GPU changes."""
+    shown: list[tuple[str, Figure | Band]] = [(_("Weights, whole model"), plan.weights)]
+    if plan.weights_nominal is not None:
+        shown.append((_("Weights, by the rule of thumb"), plan.weights_nominal))
+    shown += [
+        (_("KV cache of a token"), plan.token),
+        (_("KV cache, capacity"), plan.capacity),
+        (_("Longest single sequence"), plan.longest),
+        (_("Head-room with {n} sequences", n=plan.setup.sequences), plan.headroom),
+    ]
+    cells = [
+        tag(
+            "div",
+            tag("div", name, cls="label"),
+            tag("div", _.tell(size.says), cls="amount"),
+            origin(size, _),
+            tag("div", _.tell(size.how), cls="how"),
+            cls="item",
+        )
+        for name, size in shown
+    ]
+    return tag("div", cells, cls="items")
+
+
+def _sequences(plan: Plan, _: Reader) -> Html:
+    heads = [_("Length"), _("Tokens"), _("KV cache of one"), _("On the tightest GPU"), _("Fit at once"), _("and run, by max_num_seqs")]
+    rows = [
+        tag(
+            "tr",
+            tag("th", fit.length.label, scope="row"),
+            tag("td", _.figure(fit.length.tokens, "count"), cls="number", data_head=heads[1]),
+            tag("td", _.tell(fit.each.says), cls="number", data_head=heads[2]),
+            tag("td", _.tell(fit.each_on_gpu.says), cls="number", data_head=heads[3]),
+            tag("td", _.tell(fit.sequences.says), cls="number", data_head=heads[4]),
+            tag("td", _.tell(fit.running.says), cls="number", data_head=heads[5]),
+        )
+        for fit in plan.lengths
+    ]
+    seen = _("Lengths seen in this window: a prompt and the mean answer. ≤ and > are bounds: the histogram tells no more.")
+    note = seen if plan.setup.lengths else _("No lengths were seen in this window: the longest that the engine accepts is planned for.")
+    title = tag("div", _("Sequences that fit"), cls="label")
+    head = tag("thead", tag("tr", [tag("th", words, scope="col") for words in heads]))
+    return tag("div", title, tag("div", note, cls="note"), tag("table", head, tag("tbody", rows), cls="table fits lengths"))
+
+
+def _against(plan: Plan, facts: Facts, _: Reader) -> Html:
+    """The plan against what the engine shows; of several replicas the one that holds the least."""
+    found = compare(plan, gpu_live.level(facts, "kv_capacity_tokens"), Live(utilization=gpu_live.level(facts, "gpu_memory_share")))
+    look = _STANDS[found.stands]
+    guess, names = gpu_live.guessed(facts), tuple(dict.fromkeys(r.model for r in facts.readings.replicas if r.model))
+    other = None
+    if names and (guess is None or models()[guess].name != plan.setup.shape.name):
+        words = _(
+            "The engine calls its model {name}; the plan is for {model}. Choose the one that runs.",
+            name=Names(names),
+            model=plan.setup.shape.name,
+        )
+        other = tag("div", words, cls="note")
+    difference = None
+    if found.difference is not None and found.difference.value:
+        size = Quantity(abs(found.difference.value) * plan.token_on_gpu.value, "binary_bytes")
+        difference = tag("div", _("The difference is {size} on each GPU.", size=size), cls="note")
+    return tag(
+        "div",
+        tag("div", _("Against the engine"), cls="label"),
+        other,
+        tag("div", icon(look), tag("span", _.tell(found.says)), cls=f"fits-line small {look}"),
+        difference,
+        tag("ul", [tag("li", _.tell(reason)) for reason in found.reasons], cls="advice") if found.reasons else None,
+    )

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT / "src") not in sys.path:
     sys.path.insert(0, str(ROOT / "src"))
 
+from obs.ui.guard import headers  # noqa: E402  (needs the path)
 from obs.ui.routes import ROUTES, checked_settings, unknown_pages  # noqa: E402  (needs the path)
 
-checked_settings()
-app = st.App(ROOT / "src/obs/main.py", routes=ROUTES, middleware=[unknown_pages(ROOT)])
+settings = checked_settings()
+app = st.App(ROOT / "src/obs/main.py", routes=ROUTES, middleware=[headers(settings.frame_ancestors), unknown_pages(ROOT)])

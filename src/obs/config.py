@@ -75,12 +75,20 @@ class Settings(BaseSettings):
         10.0, gt=0, le=600, description="How long one question may take; three times as long where the window is of more than eight hours."
     )
     prometheus_link: bool = Field(True, description="Whether pages link to its own graph page; not where browsers cannot reach it.")
+    frame_ancestors: str = Field(
+        "'self'",
+        pattern=r"^('none'|'self'( https?://[\w.:*-]+)*|https?://[\w.:*-]+( https?://[\w.:*-]+)*)$",
+        description="Which pages may show obs in a frame: 'none', 'self', or addresses like https://grafana.example, with spaces between.",
+    )
     cache_megabytes: int = Field(256, ge=1, le=65536, description="Memory for what a source answered, of each source, in the dashboard.")
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
     notes_dir: Path | None = Field(None, description="Where incident notes are kept.")
     thresholds: dict[str, float] = Field(default_factory=dict, description="Thresholds of the rules, by their id; a ratio is 0 to 1.")
-    promql: dict[str, str] = Field(default_factory=dict, description="PromQL for a signal, by its id, instead of the vocabulary's; or the name of a recording rule, which comes first.")
+    promql: dict[str, str] = Field(
+        default_factory=dict,
+        description="PromQL for a signal, by its id, instead of the vocabulary's; or the name of a recording rule, which comes first.",
+    )
 
     @field_validator("sources", mode="before")
     @classmethod

@@ -16,7 +16,14 @@ from obs.signals import Status
 from obs.verdict import State
 
 GATEWAY = ("gateway_attempts", "gateway_retries", "gateway_timeouts", "gateway_responses", "gateway_errors")
-CALM = {**HEALTHY, "gateway_retry_overflow": 0.0, "gateway_cancelled": 0.0, "gateway_active": 4.0, "engine_aborts": 0.0}
+CALM = {
+    **HEALTHY,
+    "gateway_retry_overflow": 0.0,
+    "gateway_cancelled": 0.0,
+    "gateway_active": 4.0,
+    "engine_aborts": 0.0,
+    "generation_tokens": 101.0,
+}
 
 
 def during(before, then):
@@ -60,7 +67,7 @@ def test_without_a_gateway_nobody_can_tell_and_what_would_is_named():
     assert found.state is State.UNKNOWN
     words = render(found.says)
     assert words.startswith("Nobody can tell whether work is done twice: ")
-    assert words.endswith("Of the generated tokens 0 % reach nobody.")  # that much the engines tell
+    assert words.endswith("Of the generated tokens 1 % reach nobody.")  # that much the engines tell
     for title in (
         "Attempts for each request",
         "Retries per request",
@@ -71,7 +78,7 @@ def test_without_a_gateway_nobody_can_tell_and_what_would_is_named():
     ):
         assert figure(found, title).value is None
         assert figure(found, title).state is State.UNKNOWN
-    assert figure(found, "Tokens made for nobody").value == pytest.approx(0.0)
+    assert figure(found, "Tokens made for nobody").value == pytest.approx(1 / 101)
 
 
 def test_without_engines_and_gateway_nothing_is_known_of_tokens_either():
@@ -81,10 +88,25 @@ def test_without_engines_and_gateway_nothing_is_known_of_tokens_either():
     assert figure(found, "Tokens made for nobody").value is None
 
 
+def test_an_engine_that_counts_tokens_at_the_finish_cannot_tell_of_waste():
+    found = said(generation_tokens=100.0)  # exactly what was delivered, at each step
+    assert render(found.says) == "No: retries are 0 % of the requests (budget 10 %)."
+    shown = figure(found, "Tokens made for nobody")
+    assert (shown.value, shown.state) == (None, State.UNKNOWN)
+    assert render(shown.says) == "not told: tokens are counted only when a request is finished"
+
+
+def test_no_traffic_is_neither_yes_nor_no():
+    found = said(gateway_attempts=0.0)
+    assert found.state is State.UNKNOWN
+    assert render(found.says) == "Nobody can tell: no request passed a gateway in this window."
+    assert figure(found, "Retries per request").value is None
+
+
 def test_few_retries_are_no_and_stand_beside_their_budget():
     found = said(gateway_attempts=1.02, gateway_retries=0.02)
     assert found.state is State.CLEAR
-    assert render(found.says) == "No: retries are 2 % of the requests (budget 10 %), and 0 % of the generated tokens reach nobody."
+    assert render(found.says) == "No: retries are 2 % of the requests (budget 10 %), and 1 % of the generated tokens reach nobody."
     assert render(figure(found, "Retries per request").says) == "within the budgets of 10 % and 20 %"
     assert found.advice == ()
 

@@ -40,7 +40,9 @@ def _says(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: M
     if verdict.state is State.UNKNOWN:
         return Said(State.UNKNOWN, _unknown(facts, verdict, window))
     again = retries_figures.again(facts, window)
-    if again is not None and again >= facts.limit("retry_ratio"):
+    if again is None:
+        return Said(State.UNKNOWN, say("Nobody can tell: no request passed a gateway in this window."))
+    if again >= facts.limit("retry_ratio"):
         return Said(State.SUSPECTED, _over_budget(facts, again))
     return Said(State.CLEAR, _no(facts, again, window))
 
@@ -91,8 +93,8 @@ def _over_budget(facts: Facts, again: float) -> Message:
     )  # fmt: skip
 
 
-def _no(facts: Facts, again: float | None, window: Mask) -> Message:
-    retried = Quantity(again if again is not None else float("nan"), "ratio")
+def _no(facts: Facts, again: float, window: Mask) -> Message:
+    retried = Quantity(again, "ratio")
     budget = Quantity(facts.limit("retry_ratio"), "ratio")
     if tokens(facts).ratio(window) is None:
         return say("No: retries are {retried} of the requests (budget {budget}).", retried=retried, budget=budget)

@@ -8,7 +8,7 @@ from obs import inside
 from obs.edge import MOST_RETRIES
 from obs.facts import Facts
 from obs.question import Figure
-from obs.retries_flow import layers, refused, tokens, unattended
+from obs.retries_flow import at_finish, layers, refused, tokens, unattended
 from obs.retry_evidence import ABANDONED_LEAST, ABANDONED_RATIO
 from obs.series import Array, Mask
 from obs.text import Message, Quantity, say
@@ -145,7 +145,8 @@ def _tokens(facts: Facts, window: Mask, applies: bool, nobody: bool) -> Figure:
     ratio = found.ratio(window)
     if ratio is None:
         lacking = next((s for s in ("generation_tokens", "output_length") if not facts.has(s)), "generation_tokens")
-        return Figure(title, None, "ratio", facts.reading(lacking).why, None, State.UNKNOWN)
+        late = say("not told: tokens are counted only when a request is finished") if at_finish(facts).any() else None
+        return Figure(title, None, "ratio", facts.reading(lacking).why or late, None, State.UNKNOWN)
     wasted = _counted(facts, found.wasted, window) or 0.0
     much = ratio >= facts.limit("waste")
     state = State.APPLIES if nobody or (much and applies) else State.SUSPECTED if much else State.CLEAR

@@ -13,6 +13,10 @@ from obs.series import Array, Mask, total_of, trailing
 _USED_UP = ("limit_exceeded", "exhausted", "URX", "failed_fallbacks")  # what gateways call retries that are used up; the rest was refused
 
 
+SAME_TOKENS = 1e-3  # of the tokens made: as many were delivered
+MOST_STEPS = 0.95
+
+
 @dataclass(frozen=True)
 class Layer:
     """One system that retries (all its rows together), per second. `retries` is NaN where it does not tell them."""
@@ -74,11 +78,23 @@ class Tokens:
         return float(np.nansum(self.wasted[steps]) / made) if made > 0 else None
 
 
+def at_finish(facts: Facts) -> Mask:
+    """Replicas that count their tokens only when a request is finished, [replicas]: never one more than what was delivered, so that these
+    counters cannot tell of waste. SGLang did so before its realtime counter."""
+    delivered = facts.reading("output_length").total
+    made = facts.values("generation_tokens")
+    if delivered is None:
+        return np.zeros(facts.rows, dtype=np.bool_)
+    known = np.isfinite(made) & np.isfinite(delivered) & (made > 0)
+    same = known & (np.abs(made - np.nan_to_num(delivered)) <= SAME_TOKENS * np.maximum(np.nan_to_num(made), 1e-9))
+    return np.asarray(same.sum(axis=1) > MOST_STEPS * np.maximum(known.sum(axis=1), 1), dtype=np.bool_)
+
+
 def tokens(facts: Facts) -> Tokens:
-    """By the share that no finished and no running request accounts for."""
-    made = total_of(facts.values("generation_tokens"))
-    waste = facts.fleet_waste[0]
-    return Tokens(made * (1.0 - waste), made * waste)
+    """By the share that no finished and no running request accounts for, of the replicas that count tokens while they are made."""
+    made = np.where(at_finish(facts)[:, None], np.nan, facts.values("generation_tokens"))
+    made = np.where(np.isfinite(facts.waste), made, np.nan)
+    return Tokens(total_of(made * (1.0 - facts.waste)), total_of(made * facts.waste))
 
 
 def failing(facts: Facts, steps: Mask) -> float | None:

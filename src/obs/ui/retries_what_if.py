@@ -21,8 +21,10 @@ FAILING = 0.5  # where no gateway tells
 
 
 def draw(screen: Screen, facts: Facts, found: tuple[Layer, ...]) -> None:
-    """Three numbers to change, and what follows from them."""
+    """Three numbers to change, and what follows from them; not on a wall screen, where nobody can."""
     _ = screen.reader
+    if screen.view.kiosk:
+        return
     window = inside.inside(facts)
     measured = retries_flow.failing(facts, window)
     with st.container(key="panel-what-if"):

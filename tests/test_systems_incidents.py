@@ -106,6 +106,9 @@ def test_more_than_the_kv_pool_holds_is_seen_under_the_names_of_every_engine(sys
     got = diagnose(readings)
     assert [r.system for r in readings.replicas] == [system, system]
     assert got.primary == CROWD_TOLD.get(system, LATENCY)
+    says = render(got.summary, "en")
+    assert "KV space is not the reason" not in says
+    assert ("whether KV space is the reason, nobody can tell" in says) == (system == "tgi")
     if got.primary == LATENCY:
         assert got.verdict(LATENCY).episodes[0].start == pytest.approx(T0 + TROUBLE, abs=90)
         assert got.verdict(LATENCY).episodes[0].replicas == (f"{system}-0", f"{system}-1")

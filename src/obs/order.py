@@ -24,6 +24,7 @@ class Applying:
     memory: bool = False  # a full KV pool or preemptions are among the reasons
     stage: str | None = None
     peaks: tuple[Peak, ...] = ()
+    memory_told: bool = True  # whether each of its replicas tells its KV use at all
 
     @property
     def start(self) -> float:
@@ -123,6 +124,13 @@ _FOLLOWS: Mapping[tuple[str, str], Message] = {
 }
 
 
+def _follows(incident: Group, row: str) -> Message:
+    """How a row hangs on the primary one."""
+    if (incident.primary, row) == ("slow_first_token", "latency_without_errors") and not all(p.memory_told for p in incident.of(row)):
+        return say("The latency is the first token's; whether KV space is the reason, nobody can tell: KV use is not measured.")
+    return _FOLLOWS[incident.primary, row]
+
+
 def headline(incident: Group | None, total: int, seconds: float, insufficient: Message | None) -> Message:
     """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too."""
     if incident is None:
@@ -175,7 +183,7 @@ def summary(
         where = sorted({name for part in parts for name in part.episode.replicas})
         if where:
             said.append(say("Where: {replicas}.", replicas=Names(tuple(where))))
-        said += [_FOLLOWS[(incident.primary, row)] for row in incident.others() if (incident.primary, row) in _FOLLOWS]
+        said += [_follows(incident, row) for row in incident.others() if (incident.primary, row) in _FOLLOWS]
     if blind_now:
         said.append(say("At the end: {why}", why=blind_now))
     for other in others[:MORE_SHOWN]:

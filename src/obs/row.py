@@ -86,7 +86,9 @@ def _applying(facts: Facts, judged: Judged, episode: Episode) -> Applying:
     steps = weigh.span(facts, (episode,))
     memory = judged.conditions_hold(("kv_use", "preemptions"), judged.applies & steps)
     stage = judged.stages.leading(judged.applies & steps)[0] if judged.stages is not None else None
-    return Applying(judged.symptom.id, episode, memory, stage)
+    mine = [i for i, replica in enumerate(facts.readings.replicas) if replica.name in episode.replicas]
+    told = bool(np.isfinite(facts.values("kv_use")[mine]).any(axis=1).all())
+    return Applying(judged.symptom.id, episode, memory, stage, memory_told=told)
 
 
 def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | None]:

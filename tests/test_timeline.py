@@ -56,6 +56,10 @@ def test_noise_and_a_daily_curve_are_no_shift() -> None:
     assert traffic_of(10 - 8 * np.cos(2 * np.pi * steps / 2400)) == []  # from 2 to 18 in five hours
 
 
+def test_a_ramp_of_a_quarter_of_an_hour_is_no_shift() -> None:
+    assert traffic_of(np.exp2(np.interp(np.arange(480), [240, 300], [1.0, 3.0]))) == []  # from 2 to 8
+
+
 def test_a_shift_is_told_where_it_is_and_from_what_to_what() -> None:
     (up, down) = traffic_of(course(480, (0, 2.0), (240, 6.0), (360, 1.0)))
     assert up[2] == "traffic rises from 2 /s to 6 /s"
@@ -96,6 +100,7 @@ def test_replicas_come_and_go_and_a_lost_scrape_is_neither() -> None:
     use[1, :240] = np.nan  # comes at 3600 s
     use[2, 242:] = np.nan  # goes
     use[3, 200:204] = np.nan  # a minute without a sample
+    use[3, 477:] = np.nan  # and the last scrapes of all
     of = facts(by_hand(480, replicas=4, kv_use=use))
     found = events.lifecycle(of, ())
     assert told(found) == [("replicas", 3600.0, "1 replica came"), ("replicas", 3615.0, "1 replica went")]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from obs.facts import Facts
-from obs.series import runs, settle
+from obs.series import runs
 from obs.text import Message, say_n
 from obs.verdict import Finding
 
@@ -37,7 +37,7 @@ def lifecycle(facts: Facts, findings: Sequence[Finding]) -> tuple[Event, ...]:
     ]
     grid, gap = facts.grid, facts.grid.steps(facts.limit("hold"))
     doubt = grid.step if grid.step > facts.readings.scrape_seconds else 0.0
-    seen = settle(facts.measured, 1, gap)
+    seen = facts.measured
     came: dict[float, list[str]] = {}
     went: dict[float, list[str]] = {}
     for row, replica in enumerate(facts.readings.replicas):

@@ -15,7 +15,7 @@ from obs.text import Message, Quantity, say
 SIDE_SECONDS = 300.0  # on both sides of a shift, its level is the median of this long
 SIDE_STEPS = 3  # and of this many steps at least
 FACTOR = 1.5  # less is no shift
-AT_ONCE = 0.6  # of the way that a shift makes at once; a ramp does not
+AT_ONCE = 0.75  # of the way that a shift makes at once; a ramp does not
 LEAST_PER_SECOND = 0.05  # under three requests a minute, a rate is chance
 MOST = 20  # shifts of a kind, the largest
 

@@ -15,7 +15,7 @@ from obs import links
 from obs.events import Event
 from obs.facts import Facts
 from obs.links import View
-from obs.series import Array
+from obs.series import Array, anywhere, runs
 from obs.shifts import prompt_length, traffic
 from obs.text import Names
 from obs.timeline import Alert, Timeline, window_of
@@ -52,6 +52,7 @@ class Lanes:
     def __init__(self, facts: Facts, diagnosis: Diagnosis, found: Timeline, view: View, _: Reader) -> None:
         self.facts, self.diagnosis, self.found, self.view, self._ = facts, diagnosis, found, view, _
         self.axis = _Axis(diagnosis.start, diagnosis.end)
+        self.gaps = self._gaps()
 
     def html(self) -> Html:
         """All of them, with the times above and below."""
@@ -80,6 +81,20 @@ class Lanes:
             "div", over, rows, cls="strip tl", role="group", aria_label=label, data_start=self.axis.start, data_end=self.axis.end
         )  # fmt: skip
 
+    def _gaps(self) -> list[Html]:
+        """Where no replica had any figure: hatched in the lanes of the rows, since nothing is known there."""
+        readings, measured = self.facts.readings, anywhere(self.facts.measured)
+        least = readings.grid.steps(self.facts.limit("hold"))
+        edges = [
+            (self.axis.across(float(readings.grid.times[first]) - readings.grid.step), self.axis.across(float(readings.grid.times[last])))
+            for first, last in runs(~measured)
+            if last - first >= least and readings.grid.times[last] > readings.start
+        ]
+        words = self._("no figures of any replica")
+        return [
+            tag("i", cls="gap", style=f"left:{left:.2f}%;width:{right - left:.2f}%", title=words) for left, right in edges if right > left
+        ]
+
     def _row(self, verdict: Verdict) -> list[Html]:
         """A row's lane, and under it those of the replicas, the longest first, where there are several in view."""
         _ = self._
@@ -96,7 +111,9 @@ class Lanes:
                 )
             )
         ground = "lane unjudged" if verdict.state is State.UNKNOWN and not applies else "lane"
-        lanes = [_lane(tag("span", icon(look), tag("span", _.tell(ROWS[verdict.row])), cls=f"lane-name {look}"), blocks, ground)]
+        lanes = [
+            _lane(tag("span", icon(look), tag("span", _.tell(ROWS[verdict.row])), cls=f"lane-name {look}"), [*self.gaps, *blocks], ground)
+        ]
         if len(self.facts.readings.replicas) < 2:
             return lanes
         seconds: dict[str, float] = {}

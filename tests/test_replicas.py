@@ -53,6 +53,16 @@ def test_tensor_parallel_ranks_are_one_replica_and_data_parallel_ranks_several(r
     assert levels(readings, "kv_use") == {"a/0": 0.1, "a/1": 0.9}
 
 
+def test_prefill_and_decode_are_replicas_of_two_pools(recorded):
+    recording = Recording()
+    for pod, part in (("p", "prefill"), ("d", "decode")):
+        labels = {**ENGINE, "pod": pod, "instance": f"{pod}:30000", "job": "sglang", "engine_type": part}
+        recording.put("sglang:num_queue_reqs", labels, 3).put("sglang:num_running_reqs", labels, 1)
+    readings = collect(recorded(recording), WINDOW, {})
+    assert {replica.name: replica.pool for replica in readings.replicas} == {"p": "prefill", "d": "decode"}
+    assert levels(readings, "requests_waiting") == {"p": 3, "d": 3}
+
+
 def test_a_pods_rate_is_shared_by_its_ranks_so_that_the_sum_is_right(recorded):
     recording = Recording()
     for rank in "01":

@@ -45,8 +45,9 @@ def test_a_replica_that_serves_nothing_borrows_no_figure(healthy):
     assert not np.isfinite(facts.mean("ttft")[8:]).any()
 
 
-def test_a_pool_lends_nothing_to_another_model(healthy):
-    models = tuple(replace(r, model="one" if i % 2 else "two") for i, r in enumerate(healthy.replicas))
+@pytest.mark.parametrize("label", ["model", "namespace", "system", "pool"])
+def test_a_pool_lends_nothing_to_another(healthy, label):
+    models = tuple(replace(r, **{label: "one" if i % 2 else "two"}) for i, r in enumerate(healthy.replicas))
     own, slow = healthy.signals["ttft"], np.arange(8)[:, None] % 2  # every second one is ten seconds slower
     ttft = replace(own, total=own.total + 10.0 * slow * own.count)
     signals = {**healthy.signals, "ttft": ttft}

@@ -94,7 +94,7 @@ class Means:
         """The replicas that serve the same model in one namespace with one engine and one part (prefill, decode), by number."""
         found: dict[tuple[str, ...], list[int]] = {}
         for i, replica in enumerate(self.readings.replicas):
-            found.setdefault((replica.namespace, replica.model, replica.system), []).append(i)
+            found.setdefault((replica.namespace, replica.model, replica.system, replica.pool), []).append(i)
         return tuple(found.values())
 
     def _lend(self, pool: list[int], total: Array, count: Array, out: Array, looked: Array) -> Mask:

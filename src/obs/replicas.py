@@ -29,6 +29,7 @@ class Row:
     model: str
     rank: str
     process: str = ""
+    pool: str = ""
 
     @property
     def node(self) -> str:
@@ -58,7 +59,7 @@ def row(ask: Ask, labels: Mapping[str, str], values: Array) -> Row:
         ask,
         values,
         labels,
-        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank, named.process)),
+        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank, named.process, named.pool)),
     )
 
 
@@ -84,7 +85,8 @@ def seats(rows: Iterable[Row]) -> list[Seat]:
                     shown += f" {model}" if len(models) > 1 else ""
                     targets = {(r.job, r.instance) for r in (*members, *layers.get((namespace, name), ())) if r.instance}
                     pod = next((r.pod for r in members if r.pod), "")
-                    found.append(Seat(Replica(shown, namespace, model, system), name, pod, rank, targets))
+                    part = next((r.pool for r in members if r.pool), "")
+                    found.append(Seat(Replica(shown, namespace, model, system, pool=part), name, pod, rank, targets))
     return found
 
 

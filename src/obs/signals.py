@@ -125,6 +125,7 @@ class Replica:
     namespace: str = ""
     model: str = ""
     system: str = ""  # id of the vocabulary that names it: "vllm", "sglang"
+    pool: str = ""  # the part of the work that it does, where prefill and decode are apart
     image: str = ""
     since: str = ""
     until: str = ""

@@ -97,6 +97,7 @@ class Labels(_Strict):
     job: tuple[str, ...] = ("job",)
     model: tuple[str, ...] = ()
     rank: tuple[str, ...] = ()
+    pool: tuple[str, ...] = ()  # the part of the work that the process does: prefill or decode
     process: tuple[str, ...] = ()  # what tells engine processes behind one target apart: they are replicas of their own
     host: tuple[str, ...] = ()
     row: tuple[str, ...] = ()
@@ -153,7 +154,8 @@ class Vocabulary(_Strict):
         if self.role == "hardware":
             names = [*own, *label.host, *(label.instance if label.host else ())]
         else:
-            names = [*own, *label.namespace, *label.pod, *label.process, *label.instance, *label.job, *label.model, *label.rank, *label.row]
+            names = [*own, *label.namespace, *label.pod, *label.process, *label.instance, *label.job, *label.model, *label.rank]
+            names += [*label.pool, *label.row]
         return tuple(dict.fromkeys(names))
 
     def scope_label(self, word: str, variant: Variant) -> str | None:

@@ -107,6 +107,7 @@ def test_what_happened_stands_on_one_time_line_and_what_fills_the_gpu_has_its_or
     assert page.get_by_label("gpu_memory_utilization").input_value() == "0.92"
     choose(page, "Model", "DeepSeek V3")
     page.wait_for_function("document.querySelector('.plan .item .amount')?.innerText.startsWith('6')")
+    page.wait_for_function("document.querySelectorAll('input[aria-label=max_model_len]').length === 1")  # of this model, 163,840
     longest = page.get_by_label("max_model_len")
     longest.fill("131072")
     longest.press("Enter")

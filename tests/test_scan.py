@@ -10,11 +10,11 @@ from obs.config import SourceSettings, load
 from obs.language import render
 from obs.order import Applying
 from obs.prometheus import Prometheus
+from obs.refusals import TooSlowError
 from obs.scan import _ended, _of_a_step, _outside, _Part, begin, dated, scan
 from obs.series import Grid
 from obs.source import Query
 from obs.text import Moment, Sentences, say
-from obs.transport import TooSlowError
 from obs.verdict import Episode
 from obs.window import Window
 

@@ -16,10 +16,11 @@ from obs import counters, matrix
 from obs.errors import SourceError
 from obs.matrix import TAG
 from obs.promql import duration, series
+from obs.refusals import QueryRefusedError, StatusError, TooSlowError
 from obs.series import Grid
 from obs.source import About, Answer, Inspection, Query
 from obs.text import Message, say
-from obs.transport import PrometheusSession, QueryRefusedError, StatusError, TooSlowError
+from obs.transport import PrometheusSession
 
 if TYPE_CHECKING:
     from obs.config import SourceSettings

@@ -20,9 +20,11 @@ import requests
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase, HTTPBasicAuth
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError, ProtocolError, ReadTimeoutError
-from urllib3.util.retry import Retry
 
 from obs.errors import CallError, SourceError
+from obs.patience import Circuit, RetryBudget, pause_seconds
+from obs.refusals import QueryRefusedError, StatusError, TooSlowError, UnreachableError
+from obs.refusals import error as error_for
 from obs.text import Message, Quantity, say
 
 if TYPE_CHECKING:
@@ -32,33 +34,7 @@ logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a retry i
 POOL = 16
 LARGEST_BYTES = 400_000_000  # an answer above this is refused before it fills the memory
 CONNECT_SECONDS = 3.0
-_RETRY = Retry(
-    total=1,
-    connect=1,
-    read=0,
-    status=1,
-    backoff_factor=0.1,
-    status_forcelist=(502,),
-    allowed_methods=None,
-    raise_on_status=False,
-    respect_retry_after_header=False,
-)
-
-
-class StatusError(SourceError):
-    """There was an answer, and it is not the one that was asked for."""
-
-    def __init__(self, status: int, says: Message) -> None:
-        super().__init__(says)
-        self.status = status
-
-
-class QueryRefusedError(StatusError):
-    """This one query was refused; the source itself works, and a smaller query may pass."""
-
-
-class TooSlowError(StatusError):
-    """The answer did not come in time; a smaller query may."""
+TRANSIENT = (502, 503)  # of a proxy whose backend restarts, of a source that is busy for a moment
 
 
 class _Token(AuthBase):
@@ -129,11 +105,13 @@ class PrometheusSession(requests.Session):
             self.verify = str(source.ca_file)
         self.warnings: dict[str, None] = {}
         self.asked = Asked()
+        self.retries, self.circuit = RetryBudget(), Circuit()
+        self._last = say("{address} cannot be reached.", address=source.address)
 
     def settle(self) -> None:
         """Mounts this session's own adapter over the one that prometheus-api-client mounts."""
         for prefix in ("http://", "https://", self.base):
-            self.mount(prefix, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=_RETRY))
+            self.mount(prefix, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=0))
 
     def request(self, method: str, url: str, **kwargs: Any) -> requests.Response:  # type: ignore[override]  # keywords only
         """One request, answered in full and in time. Raises SourceError; QueryRefusedError where only this query is at fault."""
@@ -142,20 +120,37 @@ class PrometheusSession(requests.Session):
         seconds = kwargs.pop("timeout", None) or self._source.timeout_seconds
         kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
         kwargs["auth"] = self.auth
+        if (wait := self.circuit.wait_seconds()) > 0:
+            raise SourceError(self._down(wait))
+        deadline = time.monotonic() + seconds + 2
+        self.retries.asked()
+        try:
+            return self._once(method, url, seconds, deadline, kwargs)
+        except SourceError as error:
+            if not _transient(error) or time.monotonic() + seconds / 2 > deadline or not self.retries.spend():
+                raise
+        time.sleep(pause_seconds())
+        return self._once(method, url, seconds, deadline, kwargs)
+
+    def _once(self, method: str, url: str, seconds: float, deadline: float, kwargs: dict[str, Any]) -> requests.Response:
         began = time.monotonic()
-        deadline = began + seconds + 2
         try:
             response = super().request(method, url, stream=True, **kwargs)
             self.asked.clock(response.headers.get("Date"), time.time())
             response._content = self._read(response, deadline)
         except (requests.exceptions.RequestException, HTTPError) as error:
-            if _timed_out(error):
-                raise TooSlowError(504, self._too_slow(seconds)) from error
-            raise SourceError(self._unreachable(error)) from error
+            self.circuit.failed()
+            said = TooSlowError(504, self._too_slow(seconds)) if _timed_out(error) else UnreachableError(self._unreachable(error))
+            self._last = said.says
+            raise said from error
         finally:
             self.asked.took(time.monotonic() - began)
+        self.circuit.worked()
         self._check(response)
         return response
+
+    def _down(self, seconds: float) -> Message:
+        return say("{why} It is asked again in {seconds}.", why=self._last, seconds=Quantity(max(1.0, round(seconds)), "seconds"))
 
     def _read(self, response: requests.Response, deadline: float) -> bytes:
         chunks, size = [], 0
@@ -227,7 +222,14 @@ class PrometheusSession(requests.Session):
             response.json = lambda **_: body  # type: ignore[method-assign]
             self.warnings.update(dict.fromkeys(str(text)[:300] for text in body.get("warnings") or ()))
             return
-        raise _error(where, status, said, body is not None, bool(response.history))
+        raise error_for(where, status, said, body is not None, bool(response.history))
+
+
+def _transient(error: SourceError) -> bool:
+    """Whether the same request may succeed a moment later. A query that took too long would take as long again."""
+    if isinstance(error, TooSlowError):
+        return False
+    return isinstance(error, UnreachableError) or (isinstance(error, StatusError) and error.status in TRANSIENT)
 
 
 def _timed_out(error: Exception) -> bool:
@@ -241,60 +243,3 @@ def _timed_out(error: Exception) -> bool:
 def _system_reason(error: Exception) -> str:
     """What the operating system said: "No route to host"."""
     return getattr(error.__cause__, "strerror", None) or str(error).rpartition("] ")[2]
-
-
-def _error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> StatusError:
-    """The error for an answer that is no success. `said` is the source's own words."""
-    if status in (400, 405, 413, 414, 422):
-        return QueryRefusedError(status, _refusal(where, status, said))
-    if status >= 500 and ("timed out" in said or "canceled" in said or "timeout" in said):
-        return TooSlowError(
-            status,
-            say(
-                "{address} gave up on a query ({said}). Choose a shorter window or a narrower scope, or raise "
-                "OBS_PROMETHEUS_TIMEOUT_SECONDS.",
-                address=where,
-                said=said,
-            ),
-        )
-    return StatusError(status, _failure(where, status, said, is_json, redirected))
-
-
-def _failure(where: str, status: int, said: str, is_json: bool, redirected: bool) -> Message:
-    if status in (401, 403):
-        return say(
-            "{address} asks for a login that was not accepted (HTTP {status}). Name a file with a token in OBS_PROMETHEUS_TOKEN_FILE, "
-            "and the tenant in OBS_PROMETHEUS_TENANT where there are several.",
-            address=where,
-            status=status,
-        )
-    if status == 404:
-        return say(
-            "{address} has no Prometheus API (HTTP 404). Give the address under which /api/v1/query answers, with its path.", address=where
-        )
-    if status == 429:
-        return say("{address} is asked too often (HTTP 429). Wait a moment, refresh less often, or raise its limit.", address=where)
-    if status >= 500:
-        words = f": {said}" if said else ""
-        return say(
-            "{address} has a fault of its own (HTTP {status}{said}). Try again; if it lasts, look at its log.",
-            address=where,
-            status=status,
-            said=words,
-        )
-    if status == 200 and not is_json and redirected:
-        return say("{address} led to a page that is no Prometheus API, perhaps a login. Give a token or the API's address.", address=where)
-    if status == 200 and not is_json:
-        return say("{address} answered what is not JSON, or only half of it. Check that it is a Prometheus API.", address=where)
-    return say("{address} answered, but not as a Prometheus API does (HTTP {status}). Check the address.", address=where, status=status)
-
-
-def _refusal(where: str, status: int, said: str) -> Message:
-    if status in (413, 414) or "too many samples" in said or "exceeded maximum resolution" in said:
-        words = said or f"HTTP {status}"
-        return say(
-            "The window holds too much for {address} ({said}). Choose a shorter window or a narrower scope.", address=where, said=words
-        )
-    if status == 405:
-        return say("{address} does not take this kind of request (HTTP 405). Give the address of the Prometheus API itself.", address=where)
-    return say("{address} refused a query (HTTP {status}): {said}", address=where, status=status, said=said or "?")

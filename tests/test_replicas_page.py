@@ -93,6 +93,12 @@ def test_ordinary_spread_is_no_outlier():
     assert render(found.said.says) == "None: all 30 replicas work, and none stands far from the others."
 
 
+def test_where_all_differ_nobody_stands_out():
+    """Eighteen running are more than twice the median of eight, but these replicas are four apart anyway."""
+    found = fleet(7, requests_running=np.array([3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 18.0])[:, None])
+    assert found.outliers == ()
+
+
 def test_two_minutes_away_from_the_others_are_chance():
     kv = np.full((4, STEPS), 0.2)
     kv[2, 200:208] = 0.85

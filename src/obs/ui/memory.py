@@ -32,7 +32,7 @@ def draw(screen: Screen) -> None:
     now = st.container(key="panel-split")
     memory_events.draw(screen, gpu_events.lanes(facts))
     _charts(screen, facts)
-    found = _planner(screen, facts, use)
+    found = None if screen.view.kiosk else _planner(screen, facts, use)  # a wall screen has nothing to choose
     with now:
         _split(screen, use, found)
 

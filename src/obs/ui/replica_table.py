@@ -10,6 +10,7 @@ import streamlit as st
 from obs import links
 from obs.links import View
 from obs.standing import WORDS, Cell, Standing
+from obs.text import Names
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
 from obs.ui.reader import Reader
@@ -34,12 +35,12 @@ def draw(screen: Screen, standings: Sequence[Standing]) -> None:
         )
         title = tag("div", _("All replicas, sickest first"), cls="title", role="heading", aria_level=2)
         show(tag("div", title, tag("div", note, cls="note"), cls="panel"))
-        shown, first, count = _chosen(standings, _)
+        shown, first, count = _chosen(standings, screen)
         heads = _heads(_)
         head = tag("tr", [tag("th", words, scope="col") for words in heads])
         lines = [_line(standing, screen, heads) for standing in shown]
         show(tag("table", tag("thead", head), tag("tbody", lines), cls="table replicas"))
-        if count > LINES:
+        if count > LINES and not screen.view.kiosk:
             _turn(first, len(shown), count, _)
         elif not shown:
             show(tag("div", _("No replica's name holds these letters."), cls="nothing"))
@@ -51,10 +52,11 @@ def _heads(_: Reader) -> list[str]:
     ]  # fmt: skip
 
 
-def _chosen(standings: Sequence[Standing], _: Reader) -> tuple[Sequence[Standing], int, int]:
-    """(the lines of this page, the first one's number, how many there are in all)."""
-    if len(standings) <= LINES:
-        return standings, 0, len(standings)
+def _chosen(standings: Sequence[Standing], screen: Screen) -> tuple[Sequence[Standing], int, int]:
+    """(the lines of this page, the first one's number, how many there are in all). A wall screen shows the first page."""
+    _ = screen.reader
+    if len(standings) <= LINES or screen.view.kiosk:
+        return standings[:LINES], 0, len(standings)
     orders = {"trouble": _("Sickest first"), "kv_use": _("KV use"), "requests_waiting": _("Waiting"), "ttft": _("TTFT"), "name": _("Name")}
     with st.container(key="replicas-choice", horizontal=True, gap="small"):
         wanted = st.text_input(_("Find a replica"), key=_FIND, on_change=_begin, placeholder=_("part of its name")).strip().lower()
@@ -87,7 +89,7 @@ def _turn(first: int, shown: int, count: int, _: Reader) -> None:
 
 def _line(standing: Standing, screen: Screen, heads: Sequence[str]) -> Html:
     _, look = screen.reader, standing.state.value
-    name = tag("a", standing.replica.name, href=address(screen.view, standing.replica.name), target="_self")
+    name = link(screen, standing.replica.name)
     state = tag("span", icon(look), tag("span", _.tell(WORDS[standing.stands])), cls=f"verdict {look}")
     figures = [_cell(standing.cells[column], unit, head, _) for (column, unit), head in zip(_FIGURES, heads[3:9], strict=True)]
     return tag(
@@ -99,6 +101,11 @@ def _line(standing: Standing, screen: Screen, heads: Sequence[str]) -> Html:
         tag("td", version(standing, _), data_head=heads[9], cls="version-cell", title=standing.replica.image or None),
         cls=look,
     )
+
+
+def link(screen: Screen, name: str) -> Html:
+    """A replica's name, cut where it is endless, as the way to its diagnosis."""
+    return tag("a", screen.reader("{names}", names=Names((name,))), href=address(screen.view, name), target="_self")
 
 
 def address(view: View, name: str) -> str:

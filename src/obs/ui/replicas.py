@@ -70,7 +70,7 @@ def _odd(screen: Screen, odd: Sequence[Outlier]) -> None:
 
 def _line(outlier: Outlier, screen: Screen) -> Html:
     _ = screen.reader
-    name = tag("a", outlier.replica, href=replica_table.address(screen.view, outlier.replica), target="_self")
+    name = replica_table.link(screen, outlier.replica)
     when = tag("span", _.span(outlier.start, outlier.end), cls="when")
     return tag("li", icon("suspected"), name, tag("span", _.tell(outlier.says)), when)
 
@@ -98,6 +98,8 @@ def _map(screen: Screen, facts: Facts, found: sick.Fleet) -> None:
 def _choice(offered: Sequence[str], first: str, facts: Facts, screen: Screen) -> str:
     """The signal that is shown: the one in which a replica stands out, until another is chosen."""
     _ = screen.reader
+    if screen.view.kiosk:  # a wall screen has nothing to choose
+        return first
     if st.session_state.get(_SIGNAL) not in offered:
         st.session_state.pop(_SIGNAL, None)
     titles = {signal: _.tell(facts.reading(signal).signal.title) for signal in offered}

@@ -11,13 +11,14 @@ import pytest
 from tests.recordings import T0, Recording
 
 from obs import bundle, bundle_file
-from obs.bundle import Bundle, incidents, named, pack, resampled, sample, write
+from obs.bundle import Bundle, incidents, pack, resampled, sample, write
 from obs.collect import collect
 from obs.config import SourceSettings
 from obs.errors import CallError
 from obs.language import render
 from obs.prometheus import Prometheus
 from obs.series import Grid
+from obs.shelf import named
 from obs.signals import Status
 from obs.window import Window
 

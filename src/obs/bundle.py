@@ -1,13 +1,12 @@
 """Evidence bundles: the readings of a window in one file, which answers like a source after Prometheus has forgotten it.
 
-Known bundles are the sample recording that ships with the package, and the files in `OBS_BUNDLE_DIR`; a link names one by its content id.
+Which bundles are known, and where they lie, is the business of `obs.shelf`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,6 @@ import numpy as np
 
 from obs import __version__, bundle_file
 from obs.bundle_file import AskedQuery, Manifest, Origin, Series
-from obs.errors import CallError
 from obs.series import Array, Grid
 from obs.source import About, Answer, Query, Source
 from obs.text import say
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
 SUFFIX = ".obs.zip"
 OPENING = (1796036400.0, 1796037000.0)  # of the sample: 11:00 to 11:10, two minutes of quiet, the KV pressure, and its end
-_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Bundle:
@@ -210,22 +207,3 @@ def sample() -> Bundle:
     `tests/make_sample.py` makes it from the lab recording, as `obs bundle` does for any window.
     """
     return Bundle(files("obs").joinpath(f"sample/lab{SUFFIX}").read_bytes(), "sample", OPENING)
-
-
-def named(wanted: str, folder: Path | None) -> Bundle:
-    """The known bundle with this content id. The id never becomes a path: it is compared with what the files hold."""
-    if wanted in ("sample", sample().id):
-        return sample()
-    if _ID.fullmatch(wanted) and folder and folder.is_dir():
-        for path in sorted(folder.glob("*.zip")):
-            try:
-                if _file_id(path, path.stat().st_mtime_ns) == wanted:
-                    return Bundle(path)
-            except (CallError, OSError):
-                continue  # a file that cannot be read is not the one
-    raise CallError(say("There is no bundle with the id “{id}” here. Put its file into the folder OBS_BUNDLE_DIR.", id=wanted[:40]))
-
-
-@cache
-def _file_id(path: Path, _changed: int) -> str:
-    return content_id(bundle_file.read(path))

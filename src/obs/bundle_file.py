@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -111,12 +112,25 @@ def _array(kind: object, length: int, *buffers: object) -> pa.Array:
 
 def load(data: bytes, name: str) -> tuple[Manifest, list[Series]]:
     """Manifest and series of each query. Raises CallError for whatever is not a whole bundle of a known schema."""
+    with _opened(data, name) as archive:
+        found = _manifest(_member(archive, MANIFEST, LARGEST_MANIFEST, name), name)
+        return found, _series(_member(archive, READINGS, LARGEST_FILE, name), found, name)
+
+
+def manifest(data: bytes, name: str) -> Manifest:
+    """The manifest alone, for a list: the series are not looked at. Raises CallError."""
+    with _opened(data, name) as archive:
+        return _manifest(_member(archive, MANIFEST, LARGEST_MANIFEST, name), name)
+
+
+@contextmanager
+def _opened(data: bytes, name: str) -> Iterator[zipfile.ZipFile]:
+    """The zip; whatever is wrong with it becomes a sentence."""
     if len(data) > LARGEST_FILE:
         raise CallError(_too_large(name, LARGEST_FILE))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            manifest = _manifest(_member(archive, MANIFEST, LARGEST_MANIFEST, name), name)
-            return manifest, _series(_member(archive, READINGS, LARGEST_FILE, name), manifest, name)
+            yield archive
     except (
         zipfile.BadZipFile,
         zlib.error,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from urllib.parse import quote_plus
+from urllib.parse import parse_qs, quote_plus, urlsplit
 
 from obs.errors import CallError
 from obs.language import LANGUAGES
@@ -21,12 +21,28 @@ from obs.window import Window, check, is_relative, parse_time, rfc3339, zone_inf
 PAGES = ("", "kv", "queue", "first-token", "retries", "memory", "replicas", "data", "timeline", "compare", "incidents")
 
 # Words with a meaning of their own in a link: none of them can be a scope label.
-_OWN = ("from", "to", "tz", "lang", "row", "compare_from", "compare_to", "change", "source", "bundle", "kiosk", "view", "no_page")
+_OWN = (
+    "from",
+    "to",
+    "tz",
+    "lang",
+    "row",
+    "compare_from",
+    "compare_to",
+    "change",
+    "source",
+    "bundle",
+    "incident",
+    "kiosk",
+    "view",
+    "no_page",
+)
 _IGNORED = ("orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
 RESERVED = frozenset((*_OWN, *_IGNORED, "timezone", "embed", "embed_options"))  # Grafana's zone; Streamlit's own
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id")  # what mailers and chats append; nobody means it
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # Prometheus' rule for label names
 _BUNDLE = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_INCIDENT = re.compile(r"[0-9a-f]{16}")
 _SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
 DEFAULT_SECONDS = 3600.0  # the last hour; before `to` where only that is given
 
@@ -46,6 +62,7 @@ class View:
     change: str | None = None  # the change that was tested between the two windows, by its id in `obs.trial`
     source: str | None = None  # name of a configured source
     bundle: str | None = None  # content id of a known bundle
+    incident: str | None = None  # id of a saved incident
     kiosk: bool = False
 
 
@@ -77,6 +94,7 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         change=one("change", _change),
         source=one("source", _source),
         bundle=one("bundle", _bundle),
+        incident=one("incident", _incident),
         kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
     )
     for asked in params.get("no_page", ())[-1:]:
@@ -114,7 +132,8 @@ def params(view: View) -> list[tuple[str, str]]:
     pairs += [(label, value) for label, values in sorted(view.scope.items()) for value in values]
     pairs += [("tz", view.zone), ("lang", view.lang), ("row", view.row)]
     pairs += zip(("compare_from", "compare_to"), view.compare or (), strict=False)
-    pairs += [("change", view.change), ("source", view.source), ("bundle", view.bundle), ("kiosk", "1" if view.kiosk else None)]
+    pairs += [("change", view.change), ("source", view.source), ("bundle", view.bundle)]
+    pairs += [("incident", view.incident), ("kiosk", "1" if view.kiosk else None)]
     return [(name, value) for name, value in pairs if value]
 
 
@@ -137,6 +156,12 @@ def url(base: str, view: View) -> str:
     """The address of a view. `base` is where the dashboard is served ("" for a link within it)."""
     query = "&".join(f"{name}={quote_plus(value, errors='replace')}" for name, value in params(view))
     return f"{base.rstrip('/')}/{view.page}" + (f"?{query}" if query else "")
+
+
+def parse_url(address: str) -> View:
+    """The view of an address that `url` made; what does not parse falls back to its default."""
+    parts = urlsplit(address)
+    return parse(parts.path.rpartition("/")[2], parse_qs(parts.query))[0]
 
 
 def is_pinned(view: View) -> bool:
@@ -206,4 +231,10 @@ def _source(text: str) -> str:
 def _bundle(text: str) -> str:
     if not _BUNDLE.fullmatch(text):
         raise CallError(say("{text} cannot be the id of a recording.", text=Names((text,))))
+    return text
+
+
+def _incident(text: str) -> str:
+    if not _INCIDENT.fullmatch(text):
+        raise CallError(say("{text} cannot be the id of an incident.", text=Names((text,))))
     return text

@@ -72,7 +72,7 @@ def main() -> None:
         failure.failed(error.says, _)
     except Exception as error:  # noqa: BLE001  (the boundary of the page: logged in full, said as a sentence)
         failure.unexpected(error, _)
-    if shown.moving and bar.refresh_seconds():
+    if shown.moving and bar.refresh_seconds() and page.url_path not in frame.STILL:
         frame.refresh(bar.refresh_seconds())
 
 

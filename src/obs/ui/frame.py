@@ -21,6 +21,7 @@ from obs.ui.screen import Screen
 from obs.window import zone_info
 
 ROOT = Path(__file__).resolve().parents[3]
+STILL = ("incidents",)  # pages where texts are written: they do not run again by themselves
 _FRESH = "fresh"
 _LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
@@ -89,7 +90,7 @@ def top(view: View, page: Page, _: Reader) -> None:
         for each in pages(ROOT):
             here = "-here" if each.url_path == page.url_path else ""
             with st.container(key=f"nav-{each.url_path or 'diagnosis'}{here}", width="content"):
-                st.page_link(each, label=names[each.url_path], query_params=address.query(replace(view, row=None)))
+                st.page_link(each, label=names[each.url_path], query_params=address.query(replace(view, row=None, incident=None)))
 
 
 def age(screen: Screen, now: float) -> None:

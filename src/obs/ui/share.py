@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from obs import links, retrospective
 from obs.report import Report, share_markdown
 from obs.ui import address
 from obs.ui import answer as answers
+from obs.ui.markup import show, tag
 from obs.ui.screen import Screen
 from obs.window import rfc3339
 
@@ -76,6 +78,9 @@ def draw(screen: Screen) -> None:
                 "Markdown", lambda: retrospective.to_markdown(report), f"{name}.md", "text/markdown", key="report_md", on_click="ignore",
                 icon=":material/description:",
             )  # fmt: skip
+    if answers.settings().notes_dir is not None and view.page != "incidents":
+        href = links.url("", replace(view, page="incidents", row=None))
+        show(tag("a", _("Keep it as an incident, with notes"), href=href, target="_self"))
 
 
 def _line(text: str, key: str, screen: Screen) -> None:

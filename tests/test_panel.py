@@ -1,5 +1,6 @@
 """What a chart is given: which lines, which points, which colour, which file; and where a drag leads."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -77,6 +78,16 @@ def test_a_gap_stays_a_gap_and_a_point_alone_is_a_dot():
     lines = frame[frame.kind == "line"]
     assert lines.value.isna().tolist() == [False, True, False, True, False, False]
     assert frame[frame.kind == "lone"].value.tolist() == pytest.approx([0.1, 0.5])
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.2, "onset"), (0.9, "late")])
+def test_the_words_of_the_onset_stand_over_the_chart_and_within_its_width(share, kind):
+    plot = a_plot([0.1] * 10)
+    frame, spec = plotted(replace(plot, onset=plot.start + share * (plot.end - plot.start)), Reader())
+    assert frame[frame.words.notna()].kind.tolist() == [kind]
+    words = next(layer for layer in spec["layer"] if kind in str(layer.get("transform")) and layer["mark"]["type"] == "text")
+    assert words["mark"]["align"] == {"onset": "left", "late": "right"}[kind]
+    assert (words["encoding"]["y"], words["mark"]["dy"]) == ({"value": 0}, -8)
 
 
 def test_thresholds_episodes_and_onset_are_drawn_within_the_window_only():

@@ -14,7 +14,7 @@ from obs.collect import collect
 from obs.diagnosis import diagnose
 from obs.language import render
 from obs.report import Report
-from obs.signals import Replica, Status
+from obs.signals import SIGNALS, Replica, Status
 from obs.source import About, Inspection
 from obs.transport import Asked
 from obs.trust import engines, suffers, trust
@@ -30,6 +30,11 @@ WHOLE = {**HEALTHY, "gpu_oom_events": 0.0, "gpu_memory": 0.8}
 def trusted(inspection: Inspection = WELL, about: About = ABOUT, means=HEALTHY_MEANS, **levels):
     readings = by_hand(means=means, **levels)
     return trust(readings, diagnose(readings), about, inspection, {"vllm": "vLLM"})
+
+
+def stale(readings, signal: str):
+    """The same, with a signal that ended before the window did."""
+    return replace(readings, signals={**readings.signals, signal: replace(readings.signals[signal], status=Status.STALE)})
 
 
 def said(found) -> str:
@@ -81,6 +86,15 @@ def test_a_signal_whose_like_is_measured_costs_no_row():
 def test_a_signal_that_only_explains_leaves_the_row_harder_to_explain():
     readings = by_hand()
     assert [(each.row, each.needed) for each in suffers(readings, readings.signals["queue_time"])] == [("slow_first_token", False)]
+
+
+def test_series_that_ended_are_counted_and_their_rows_are_unknown_since_then():
+    found = trust(ended := stale(by_hand(means=HEALTHY_MEANS, **WHOLE), "kv_use"), diagnose(ended), ABOUT, WELL, {})
+    _value, words, state = figure(found, "Signals measured")
+    assert words == f"of {len(SIGNALS)}; 1 ended before this window did"
+    assert state is State.SUSPECTED
+    line = next(line for line in found.lines if line.reading.signal.id == "kv_use")
+    assert [render(each.says, "en") for each in line.suffers] == ["Latency rises without errors: unknown since then"]
 
 
 def test_failed_scrapes_are_told_of_the_worst_replica():

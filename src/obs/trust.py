@@ -30,10 +30,13 @@ class Suffers:
 
     row: str
     needed: bool
+    since: bool = False  # it was there, and ended before the window did
 
     @property
     def says(self) -> Message:
         """In words."""
+        if self.needed and self.since:
+            return say("{row}: unknown since then", row=ROWS[self.row])
         if self.needed:
             return say("{row}: unknown", row=ROWS[self.row])
         return say("{row}: harder to explain", row=ROWS[self.row])
@@ -116,7 +119,7 @@ def suffers(readings: Readings, reading: Reading) -> tuple[Suffers, ...]:
     for row in ROWS:
         groups = [group for group in NEEDS[row] if signal in group]
         if any(all(readings.signals[each].status in (Status.ABSENT, Status.STALE) for each in group) for group in groups):
-            found.append(Suffers(row, needed=True))
+            found.append(Suffers(row, needed=True, since=reading.status is Status.STALE))
         elif signal in HELPS[row]:
             found.append(Suffers(row, needed=False))
     return tuple(found)
@@ -148,8 +151,12 @@ def _version(image: str, since: str, until: str) -> Message:
 
 
 def _measured(readings: Readings) -> Figure:
-    measured = sum(reading.status is Status.MEASURED for reading in readings.signals.values())
-    return Figure(say("Signals measured"), measured, "count", say("of {all}; the others are listed first", all=len(readings.signals)))
+    statuses = [reading.status for reading in readings.signals.values()]
+    says = say("of {all}; the others are listed first", all=len(statuses))
+    if ended := statuses.count(Status.STALE):
+        says = say("of {all}; {ended} ended before this window did", all=len(statuses), ended=ended)
+    state = State.SUSPECTED if ended else None
+    return Figure(say("Signals measured"), statuses.count(Status.MEASURED), "count", says, state=state)
 
 
 def _scrape(readings: Readings) -> Figure:

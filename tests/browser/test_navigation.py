@@ -15,16 +15,12 @@ def test_on_a_phone_the_open_page_is_in_view_and_the_menu_stands_free(sample: st
     page.goto(f"{sample}/data?{KV}")
     page.wait_for_function(
         f"""() => {{
-          const row = document.querySelector("{ROW}")?.getBoundingClientRect();
-          const here = document.querySelector("{HERE}")?.getBoundingClientRect();
-          return row && here && here.left > row.left + 40 && here.right < row.right - 10;
+          const [row, here, menu] = ["{ROW}", "{HERE}", "[data-testid=stMainMenu] button"]
+            .map(each => document.querySelector(each)?.getBoundingClientRect());
+          return row && here && menu && here.left > row.left + 40 && here.right < row.right - 10
+            && row.right <= menu.left && row.height < 50;  // one line
         }}"""
     )
-    row, menu = page.locator(ROW).bounding_box(), page.locator("[data-testid=stMainMenu] button").bounding_box()
-    assert row is not None
-    assert menu is not None
-    assert row["x"] + row["width"] <= menu["x"]
-    assert row["height"] < 50  # one line
     assert too_wide(page) == []
     page.get_by_role("link", name="Diagnóstico").focus()  # a link that is reached by the keyboard comes into view
     assert page.evaluate(f"document.querySelector('{ROW}').scrollLeft") < 60

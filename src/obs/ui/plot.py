@@ -28,6 +28,8 @@ POINTS = 400  # a line, at most
 HEIGHT = 220  # pixels, with the axis
 AXIS = 52  # pixels for the labels on the left, in every chart, so that one time stands at one place
 Form = Literal["line", "stack", "bar"]
+_ABOVE: tuple[tuple[str, Literal["left", "right"]], ...] = (("onset", "left"), ("late", "right"))  # the onset's words stand over the chart
+_LATE = 0.75  # of the window: from there on they end at the onset instead of beginning there
 Spec = dict[str, Any]
 
 
@@ -123,8 +125,8 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
         ("lone", one.mark_point(size=14, filled=True, opacity=1).encode(x=x, y=flat, color=color)),
         ("threshold", one.mark_rule(color=HOT, strokeDash=[5, 4]).encode(y=flat)),
         ("threshold", one.mark_text(align="left", dx=4, dy=-7, color=MUTE, fontSize=12).encode(x=left, y=flat, text="words:N")),
-        ("onset", one.mark_rule(color=MUTE, strokeDash=[2, 3], strokeWidth=1.5).encode(x=x)),
-        ("onset", one.mark_text(align="left", dx=5, dy=8, color=MUTE, fontSize=12).encode(x=x, y=top, text="words:N")),
+        *((kind, one.mark_rule(color=MUTE, strokeDash=[2, 3], strokeWidth=1.5).encode(x=x)) for kind in ("onset", "late")),
+        *((kind, one.mark_text(align=align, dy=-8, color=MUTE, fontSize=12).encode(x=x, y=top, text="words:N")) for kind, align in _ABOVE),
     ]
     drawn = [layer.transform_filter(f"datum.kind === '{kind}'") for kind, layer in layers if kind in kinds]
     edge = one.mark_point(opacity=0, size=0, tooltip=None).encode(x=x, y=flat).transform_filter("datum.kind === 'edge'")
@@ -213,7 +215,10 @@ def _marks(plot: Plot, _: Reader) -> pd.DataFrame:
         {"kind": "threshold", "at": plot.start, "value": rule.value, "words": rule.words} for rule in plot.rules if np.isfinite(rule.value)
     ]
     if plot.onset is not None and plot.start <= plot.onset <= plot.end:
-        marks.append({"kind": "onset", "at": plot.onset, "value": np.nan, "words": _("onset {time}", time=_.clock(plot.onset))})
+        late = plot.onset > plot.start + _LATE * (plot.end - plot.start)
+        marks.append(
+            {"kind": "late" if late else "onset", "at": plot.onset, "value": np.nan, "words": _("onset {time}", time=_.clock(plot.onset))}
+        )
     frame = pd.DataFrame(marks, columns=["kind", "at", "value", "words"])
     frame["at"] = wall(frame["at"].to_numpy(dtype=np.float64), _)
     return frame

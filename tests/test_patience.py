@@ -63,7 +63,7 @@ def test_the_budget_bounds_the_retries_of_a_failing_source():
             with pytest.raises(SourceError):
                 asked.answer(ONE, GRID)
     assert 50 < len(seen) <= 50 + BUDGET_RESERVE + 5
-    assert asked._session.retries.refused > 40
+    assert asked.session.retries.refused > 40
 
 
 def test_a_source_that_is_down_is_left_alone_and_the_reason_is_said_at_once():
@@ -74,11 +74,11 @@ def test_a_source_that_is_down_is_left_alone_and_the_reason_is_said_at_once():
     for _ in range(FAILURES):
         with pytest.raises(SourceError):
             asked.answer(ONE, GRID)
-    before, began = asked._session.asked.count, time.monotonic()
+    before, began = asked.session.asked.count, time.monotonic()
     with pytest.raises(SourceError) as raised:
         asked.answer(ONE, GRID)
     assert time.monotonic() - began < 0.05
-    assert asked._session.asked.count == before
+    assert asked.session.asked.count == before
     words = render(raised.value.says)
     assert "refused the connection" in words
     assert words.endswith(("It is asked again in 5 s.", "It is asked again in 4 s."))

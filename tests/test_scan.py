@@ -109,7 +109,7 @@ def slow_over(seconds, monkeypatch, source):
 
     def answer(promql, grid):
         if grid.end - grid.start > seconds:
-            raise TooSlowError(504, source._session._too_slow(1))
+            raise TooSlowError(504, source.session._too_slow(1))
         return [{"metric": {"pod": "a"}, "values": [[at, str(at)] for at in grid.times.tolist()]}]
 
     monkeypatch.setattr(source, "_range", answer)

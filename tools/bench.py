@@ -60,14 +60,14 @@ def cost(pid: int, view: View, window: Window) -> Cost:
     st.cache_resource.clear()
     source = _prometheus(view)
     sizes: list[int] = []
-    send = source._session.request
+    send = source.session.request
 
     def sent(*args: Any, **more: Any) -> Any:
         reply = send(*args, **more)
         sizes.append(len(reply.content))
         return reply
 
-    source._session.request = sent  # type: ignore[method-assign]
+    source.session.request = sent  # type: ignore[method-assign]
     began, own, theirs = time.monotonic(), time.process_time(), _cpu(pid)
     answer.answer(view, window, window.end)
     took = time.monotonic() - began, time.process_time() - own, _cpu(pid) - theirs

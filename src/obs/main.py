@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, answer, bar, drafts, failure, frame, sample, scope, screen, share
+from obs.ui import address, answer, bar, drafts, failure, frame, metrics, sample, scope, screen, share
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -25,6 +25,7 @@ ROOT = HERE.parents[1]
 
 def main() -> None:
     """One rerun."""
+    began = time.perf_counter()
     st.set_page_config(page_title="obs", page_icon=str(HERE / "ui/icon.svg"), layout="wide", initial_sidebar_state="collapsed")
     st.html(HERE / "ui/style.css")
     page = st.navigation(frame.pages(ROOT), position="hidden")
@@ -72,6 +73,7 @@ def main() -> None:
         failure.failed(error.says, _)
     except Exception as error:  # noqa: BLE001  (the boundary of the page: logged in full, said as a sentence)
         failure.unexpected(error, _)
+    metrics.RENDERED.labels(page.url_path or "diagnosis").observe(time.perf_counter() - began)
     if shown.moving and bar.refresh_seconds() and page.url_path not in frame.STILL:
         frame.refresh(bar.refresh_seconds())
 

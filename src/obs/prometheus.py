@@ -40,10 +40,10 @@ class Prometheus:
 
     def __init__(self, source: SourceSettings) -> None:
         self._settings = source
-        self._session = PrometheusSession(source)
-        self._get = PrometheusConnect(self._session.base, session=self._session, timeout=source.timeout_seconds)
-        self._post = PrometheusConnect(self._session.base, session=self._session, timeout=source.timeout_seconds, method="POST")
-        self._session.settle()
+        self.session = PrometheusSession(source)
+        self._get = PrometheusConnect(self.session.base, session=self.session, timeout=source.timeout_seconds)
+        self._post = PrometheusConnect(self.session.base, session=self.session, timeout=source.timeout_seconds, method="POST")
+        self.session.settle()
         self._about: About | None = None
         self.requests = 0
 
@@ -52,7 +52,7 @@ class Prometheus:
         if self._about is None:
             self.requests += 1
             try:
-                data = self._session.request("GET", f"{self._session.base}/api/v1/status/buildinfo").json()["data"]
+                data = self.session.request("GET", f"{self.session.base}/api/v1/status/buildinfo").json()["data"]
             except StatusError as error:
                 if error.status in (401, 403) or error.status >= 500:
                     raise
@@ -88,7 +88,7 @@ class Prometheus:
         retention = ""
         self.requests += 1
         try:
-            data = self._session.request("GET", f"{self._session.base}/api/v1/status/runtimeinfo").json()["data"]
+            data = self.session.request("GET", f"{self.session.base}/api/v1/status/runtimeinfo").json()["data"]
             retention = str(data.get("storageRetention", "")) if isinstance(data, dict) else ""
         except StatusError:  # only Prometheus itself has that page
             retention = ""
@@ -101,7 +101,7 @@ class Prometheus:
 
     def timed(self, inspection: Inspection) -> Inspection:
         """The clock and the counts as they are now."""
-        now = self._session.asked
+        now = self.session.asked
         slowest, total = now.slowest_seconds, now.total_seconds
         return replace(inspection, clock_seconds=now.clock_seconds, requests=now.count, slowest_seconds=slowest, total_seconds=total)
 
@@ -122,7 +122,7 @@ class Prometheus:
         refused = [answer.refused for answer in found.values() if answer.refused]
         if refused and len(refused) == len(queries):
             raise SourceError(refused[0])
-        notes = tuple(say("The source warns: {text}", text=text) for text in self._session.warnings)
+        notes = tuple(say("The source warns: {text}", text=text) for text in self.session.warnings)
         return [Answer(found[i].labels, found[i].values, found[i].refused, notes) for i in range(len(queries))]
 
     def _counters(self, group: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:

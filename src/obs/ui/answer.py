@@ -19,6 +19,7 @@ from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Source
 from obs.ui.course import Courses
+from obs.ui.metrics import WATCHED
 from obs.verdict import Diagnosis
 from obs.window import Window, parse_time
 
@@ -65,7 +66,10 @@ def settings() -> Settings:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _source(name: str | None, bundle: str | None) -> Source:
     found = api.open_source(View(source=name, bundle=bundle), settings())
-    return found if isinstance(found, Bundle) else Cached(found, most_bytes=settings().cache_megabytes * 2**20)
+    if isinstance(found, Bundle):
+        return found
+    cached = WATCHED[name or "default"] = Cached(found, most_bytes=settings().cache_megabytes * 2**20)
+    return cached
 
 
 def source(view: View) -> Source:

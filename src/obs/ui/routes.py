@@ -21,6 +21,7 @@ from obs.config import Settings
 from obs.errors import CallError
 from obs.language import negotiate, render
 from obs.text import Names, say
+from obs.ui.metrics import metrics
 
 
 def checked_settings() -> Settings:
@@ -58,7 +59,8 @@ class UnknownPages:
     def __init__(self, app: ASGIApp, root: Path, base: str = "") -> None:
         self.app = app
         self.base = base.strip("/")
-        self.known = {name for name in links.PAGES if name and (root / f"pages/{name}.py").exists()} | {"healthz", "_stcore", self.base, ""}
+        pages = {name for name in links.PAGES if name and (root / f"pages/{name}.py").exists()}
+        self.known = pages | {"healthz", "metrics", "_stcore", self.base, ""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):
@@ -77,4 +79,9 @@ def unknown_pages(root: Path) -> Middleware:
 
 
 _PAGE = re.compile(r"[^/.]{1,80}")
-ROUTES = [Route("/api/v1/diagnosis", _diagnosis), Route("/healthz", _healthz), Route("/api/{rest:path}", _nothing)]
+ROUTES = [
+    Route("/api/v1/diagnosis", _diagnosis),
+    Route("/healthz", _healthz),
+    Route("/metrics", metrics),
+    Route("/api/{rest:path}", _nothing),
+]

@@ -104,7 +104,7 @@ ENGINES: Mapping[str, Mapping[str, Word]] = {
 
 _NEW = {signal: (metric.replace("ray_vllm_", "vllm:"), *rest) for signal, (metric, *rest) in ENGINES["ray"].items()}
 _OLD = {"kv_use": ("vllm:gpu_cache_usage_perc", "", "", 1.0), "itl": ("vllm:time_per_output_token_seconds", "", "", 1.0)}
-VLLM: Mapping[str, Mapping[str, Word]] = {"vllm": _NEW, "vllm_old": {**_NEW, **_OLD}}
+VLLM: Mapping[str, Mapping[str, Word]] = {"vllm": _NEW, "vllm_old": {**{s: w for s, w in _NEW.items() if s != "engine_errors"}, **_OLD}}
 
 
 def engine(out: Exposition, system: str, truth: Truth, how: Scraping, namespace: str, pods: str = "") -> None:

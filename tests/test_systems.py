@@ -160,7 +160,8 @@ def test_a_system_is_measured_under_its_own_names_and_says_what_it_does_not_tell
     for signal in set(signals) - set(found):
         says = render(readings.signals[signal].why, "en")
         if signal in vocabulary.gaps:
-            assert says == f"Not told by {vocabulary.title}. {vocabulary.gaps[signal]}".strip(), signal
+            why = vocabulary.gaps[signal]
+            assert says == f"Not told by {vocabulary.title}{': ' if why else ''}{why}.", signal
         else:  # another version has it
             assert says.startswith("Looked for "), signal
 

@@ -146,7 +146,7 @@ def test_a_mixed_fleet_behind_one_gateway_is_one_view(source):
     lacking = ~np.isfinite(kv.values).any(axis=1)
     assert [name for name, missing in zip(kv.rows, lacking, strict=True) if missing] == ["tgi-0", "tgi-1"]
     lacks = " ".join(render(message, "en") for message in got.verdict(LATENCY).missing)
-    assert "KV cache use: not measured on tgi-0, tgi-1. Not told by TGI. It shows the tokens that the running batch has reserved" in lacks
+    assert "KV cache use: not measured on tgi-0, tgi-1. Not told by TGI: it shows the tokens that the running batch has reserved" in lacks
     same = readings.signals["requests_running"].values[:, -40:]
     assert np.nanmax(np.abs(same[::2] - same[0])) == 0  # the same fleet four times: no figure is anybody else's, or counted twice
 

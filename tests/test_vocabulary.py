@@ -54,9 +54,9 @@ def every(ranges=FINE, scope=None):
         (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", bounds = [1, 2]'), "belong to a mean"),
         (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", bounds = [2, 1]'), "lowest and the highest"),
         (WHOLE.replace('metric = "x_kv"', 'metric = "x_kv", native = true'), "found in the source"),
-        (WHOLE + '[gaps]\nkv_use = "Both."', "a gap at once"),
-        (WHOLE + '[gaps]\npreemptions = "no sentence"', "full stop"),
-        (WHOLE + '[gaps]\npreemption = "Unknown."', "preemption"),
+        (WHOLE + '[gaps]\nkv_use = "both"', "a gap at once"),
+        (WHOLE + '[gaps]\npreemptions = "a whole sentence."', "full stop"),
+        (WHOLE + '[gaps]\npreemption = "unknown"', "preemption"),
     ],
 )
 def test_a_file_that_does_not_hold_together_is_named_with_the_place(broken, said):

@@ -61,9 +61,12 @@ def absent(
     signal: str, looked_for: tuple[str, ...], systems: tuple[str, ...], any_engine: bool, gaps: Mapping[str, str] | None = None
 ) -> Message:
     """Nothing of the kind exists in the window and scope. `systems`: the engines that are there. `gaps`: what the systems that are
-    there say of it; where they do, no name was looked for in vain."""
-    if gaps:
+    there, and do not have it, say of it."""
+    if gaps and not looked_for:
         return told(gaps)
+    if gaps:  # another system that is there could tell
+        tried = absent(signal, looked_for, systems, any_engine)
+        return Message("{first}", {"first": Sentences((tried, told(gaps)))})
     remedy = REMEDY.get(signal, _ENGINE)
     if not looked_for:
         return Message("{first}", {"first": Sentences((say("{systems} has no metric for it.", systems=Names(systems)), remedy))})
@@ -78,8 +81,10 @@ def told(gaps: Mapping[str, str]) -> Message:
     found: list[Message] = []
     for text in dict.fromkeys(gaps.values()):
         names = Names(tuple(system for system, own in gaps.items() if own == text))
-        found += [say("Not told by {systems}.", systems=names), *([Message(text)] if text else [])]
-    return Message("{first}", {"first": Sentences(tuple(found))})
+        found.append(
+            say("Not told by {systems}: {why}.", systems=names, why=Message(text)) if text else say("Not told by {systems}.", systems=names)
+        )
+    return found[0] if len(found) == 1 else Message("{first}", {"first": Sentences(tuple(found))})
 
 
 def no_traffic() -> Message:

@@ -101,7 +101,8 @@ class Facts(Edge):
     @cached_property
     def remainder(self) -> Array:
         """The part of the mean TTFT that is neither queue nor prefill: tokenization, template, images, IPC. Seconds."""
-        return np.maximum(self.mean("ttft") - self.mean("queue_time") - self.mean("prefill_time"), 0.0)
+        rest: Array = np.maximum(self.mean("ttft") - self.mean("queue_time") - self.mean("prefill_time"), 0.0)
+        return np.where(rest < 1e-6, 0.0 * rest, rest)  # less is rounding
 
     @cached_property
     def expected_wait(self) -> Array:

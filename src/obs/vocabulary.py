@@ -136,8 +136,8 @@ class Vocabulary(_Strict):
         if both:
             raise ValueError(f"named and a gap at once: {', '.join(both)}")
         for name, text in self.gaps.items():
-            if text and (not text.endswith(".") or "{" in text):
-                raise ValueError(f"the gap of {name} is no sentence: end it with a full stop, and leave braces out")
+            if text.endswith(".") or "{" in text:
+                raise ValueError(f"the gap of {name} is the end of a sentence: leave its full stop out, and braces")
         for name, naming in self.signals.items():
             for candidate in naming.candidates:
                 if (candidate.count or candidate.bounds) and SIGNALS[name].kind is not Kind.MEAN:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page
-from tests.browser.conftest import too_wide
+from tests.browser.conftest import answered, too_wide
 from tests.recordings import T0, Recording
 
 AGO = 700 * 86400  # synthetic recordings are of the future; this one is of 14 February 2025
@@ -90,3 +90,20 @@ def test_two_days_are_shown_coarsely_then_exactly_with_the_change_and_the_alert(
     assert "14 Feb 09:00:00 1 process started again (on a)" in changes
     (block,) = page.locator(".tl .block.alert").all()
     assert (block.get_attribute("title") or "").startswith("KVFull: 14 Feb 09:06:")
+
+
+def test_the_last_incident_is_one_click_away_and_the_one_before_it_another(sample: str, person: Callable[..., Page]) -> None:
+    page = answered(person(), sample)
+
+    def click() -> str:
+        page.locator(".st-key-window button").click()
+        page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="Last incident").click()
+        before = page.evaluate("location.search")
+        page.wait_for_function("before => location.search !== before", arg=before)
+        page.wait_for_function("document.querySelector('.st-key-window')?.innerText.includes(' – ')")
+        return str(page.evaluate("new URLSearchParams(location.search).get('from')"))
+
+    assert click() == "2026-11-30T11:57:00Z"  # the slow queue of 11:58:15
+    page.wait_for_function("document.querySelector('.st-key-window')?.innerText.includes('11:57')")
+    assert click() == "2026-11-30T11:46:00Z"  # the overload of 11:47:15
+    page.wait_for_function("document.querySelector('section.row.primary .name')?.innerText === 'Slow first token'")

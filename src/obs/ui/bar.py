@@ -16,7 +16,7 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 from obs.errors import CallError
 from obs.links import View
 from obs.text import Names
-from obs.ui import address
+from obs.ui import address, last_incident
 from obs.ui.markup import show, tag
 from obs.ui.reader import Reader
 from obs.window import Window, parse_time, rfc3339
@@ -157,6 +157,7 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
             address.go(replace(view, start=f"now-{preset}", end="now"))
 
     st.pills(_("Relative"), PRESETS, key="preset", format_func=lambda preset: preset_words(preset, _), on_change=choose)
+    last_incident.draw(view, window, now, _)
     keys, of = ("range_from", "range_to"), (view.start, view.end, _.zone)
     if st.session_state.get("range_of") != of or any(key not in st.session_state for key in keys):
         st.session_state["range_of"] = of  # only for another view, or on opening: nothing changes under a person's fingers

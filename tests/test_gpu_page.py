@@ -98,6 +98,17 @@ def test_what_the_engine_does_not_tell_is_computed_from_the_model():
     assert not gpu_use.overfull(use, SEVENTY)
 
 
+def test_what_is_left_over_is_called_by_what_it_may_hold():
+    def rest(plan=None, **levels):
+        use = gpu_use.fullest(made(**QUIET, **GPU, **levels))
+        return next(render(part.title) for part in gpu_use.parts(use, plan) if part.kind == "other")
+
+    assert rest() == "Used: weights, KV cache and all else"
+    assert rest(SEVENTY) == "KV cache, activations and what else"
+    assert rest(SEVENTY, kv_capacity_tokens=400_000.0) == "Activations, context and what else"
+    assert rest(kv_memory=50 * GIB) == "Weights, activations and what else"
+
+
 def test_a_model_that_cannot_be_the_one_that_runs_is_noticed():
     use = gpu_use.fullest(made(**QUIET, **{**GPU, "gpu_memory": 0.2}, kv_capacity_tokens=400_000.0))
     assert gpu_use.overfull(use, SEVENTY)

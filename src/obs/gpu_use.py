@@ -95,13 +95,22 @@ def parts(use: Use, plan: Plan | None) -> tuple[Part, ...]:
     found = [Part(kind, title, size) for kind, title, size in told]
     if use.used is not None:
         rest = use.used - sum(size.value for _kind, _title, size in told)
-        names = say("Activations, context and what else") if found else say("Used: weights, KV cache and all else")
+        names = _rest({kind for kind, _title, _size in told})
         how = say("used memory less what is named above it") if found else exporter
         if rest >= 0:
             found.append(Part("other", names, Figure(rest, Origin.COMPUTED if found else Origin.MEASURED, how)))
     if use.free is not None:
         found.append(Part("free", say("Free"), Figure(use.free, Origin.MEASURED, exporter)))
     return tuple(found)
+
+
+def _rest(told: set[str]) -> Message:
+    """What is in the part that nothing names."""
+    if {"weights", "kv"} <= told:
+        return say("Activations, context and what else")
+    if "weights" in told:
+        return say("KV cache, activations and what else")
+    return say("Weights, activations and what else") if "kv" in told else say("Used: weights, KV cache and all else")
 
 
 def _measured(value: float | None, how: Message) -> Figure | None:

@@ -57,7 +57,7 @@ def _charts(screen: Screen, facts: Facts) -> None:
 
 
 def _planner(screen: Screen, facts: Facts, use: Use | None) -> Plan | None:
-    """The planner; gives its plan, where the choices make one."""
+    """The planner; gives its plan, where the choices make one and its model is the one that runs."""
     _ = screen.reader
     with st.container(key="panel-planner"):
         title = tag("div", _("Planner: what would fit"), cls="title", role="heading", aria_level=2)
@@ -68,7 +68,7 @@ def _planner(screen: Screen, facts: Facts, use: Use | None) -> Plan | None:
             show(memory_plan.drawn(found.plan, facts, _))
         elif found.wrong is not None:
             show(tag("div", icon("unknown"), tag("span", _.tell(found.wrong)), cls="fits-line wrong", role="alert"))
-    return found.plan
+    return found.plan if found.told else None
 
 
 def _split(screen: Screen, use: Use | None, plan: Plan | None) -> None:
@@ -91,6 +91,8 @@ def _split(screen: Screen, use: Use | None, plan: Plan | None) -> None:
             "This engine does not tell its split: weights and a token's KV cache are those of {model}, as chosen below.",
             model=plan.setup.shape.name,
         )
+    elif not use.split and not screen.view.kiosk:
+        where += " " + _("This engine does not tell its split: choose the model that runs in the planner below, and it is computed.")
     fits = None
     if gpu_use.overfull(use, plan):
         words = _(

@@ -31,18 +31,21 @@ _DEFAULT_MODEL, _DEFAULT_GPU = "llama-3.1-70b", "h100-80gb"
 
 @dataclass(frozen=True)
 class Wanted:
-    """The plan that the widgets name, or the sentence that says what is wrong with them."""
+    """The plan that the widgets name, or the sentence that says what is wrong with them. `told`: its model is what runs, by the engine's
+    name for it or because somebody chose it; else it is an example."""
 
     plan: Plan | None
     wrong: Message | None = None
+    told: bool = False
 
 
 def wanted(facts: Facts, use: Use | None, _: Reader) -> Wanted:
     """Draws the widgets and makes the plan."""
     try:
-        return Wanted(plan(_setup(facts, use, _)))
+        made = plan(_setup(facts, use, _))
     except CallError as error:
         return Wanted(None, error.says)
+    return Wanted(made, told=gpu_live.guessed(facts) is not None or st.session_state.get("plan_model", _DEFAULT_MODEL) != _DEFAULT_MODEL)
 
 
 def _setup(facts: Facts, use: Use | None, _: Reader) -> Setup:

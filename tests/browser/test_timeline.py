@@ -42,6 +42,10 @@ def test_the_recordings_incidents_are_listed_and_each_leads_to_its_window(sample
     page.wait_for_selector("section.row.primary")
     assert page.inner_text("section.row.primary .name") == "Slow first token"
     assert "from=2026-11-30T11%3A10" in page.evaluate("location.search")
+    page.go_back()
+    page.locator(".tl a.block.applies").first.click()
+    page.wait_for_selector("section.row.primary")
+    assert page.inner_text("section.row.primary .name") == "Latency rises without errors"
 
 
 def test_a_drag_over_the_lanes_sets_the_window_and_escape_does_not(sample: str, person: Callable[..., Page]) -> None:
@@ -50,10 +54,10 @@ def test_a_drag_over_the_lanes_sets_the_window_and_escape_does_not(sample: str, 
     assert box is not None
 
     def drag(first: float, last: float, *keys: str) -> None:
-        page.mouse.move(box["x"] + box["width"] * first, box["y"] + 75)
+        page.mouse.move(box["x"] + box["width"] * first, box["y"] + 70)
         page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] * (first + last) / 2, box["y"] + 75)
-        page.mouse.move(box["x"] + box["width"] * last, box["y"] + 75)
+        page.mouse.move(box["x"] + box["width"] * (first + last) / 2, box["y"] + 70)
+        page.mouse.move(box["x"] + box["width"] * last, box["y"] + 70)
         for key in keys:
             page.keyboard.press(key)
         page.mouse.up()

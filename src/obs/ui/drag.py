@@ -18,14 +18,14 @@ _LEAST_SECONDS = 10.0
 _SCRIPT = """
 export default function ({ setTriggerValue }) {
   const box = document.createElement("div");
-  box.style.cssText = "position:fixed;pointer-events:none;z-index:99;background:color-mix(in srgb, currentColor 16%, transparent);"
-    + "border-inline:1px solid currentColor;display:none";
+  box.style.cssText = "position:fixed;pointer-events:none;z-index:99;display:none;"
+    + "background:rgb(128 128 128 / 0.28);border-inline:1.5px solid rgb(128 128 128)";
   document.body.append(box);
   let from = null;
   const lane = () => document.querySelector(".obs .tl .rules").getBoundingClientRect();
   const clamp = (x, at) => Math.min(Math.max(x, at.left), at.right);
   const down = (event) => {
-    if (event.pointerType === "touch" || event.button !== 0 || !event.target.closest?.(".obs .tl .lane, .obs .tl .ticks")) return;
+    if (event.pointerType === "touch" || event.button !== 0 || !event.target.closest?.(".obs .tl") || event.clientX < lane().left) return;
     from = event.clientX;
     event.preventDefault();
   };

@@ -203,3 +203,14 @@ def test_the_command_line_says_what_the_page_says(recorded):
     assert any(line.startswith("vLLM ") and "1 replica," in line for line in lines)
     at = next(i for i, line in enumerate(lines) if line.startswith("GPU out-of-memory events"))
     assert lines[at + 1].strip() == "without it: GPU out-of-memory error: unknown"
+
+
+def test_what_differs_in_another_source_is_said_and_nothing_where_nothing_does():
+    def told(flavor, version):
+        return [
+            render(says, "en") for name, says in trusted(about=About("x", flavor, version)).facts if render(name, "en") == "What differs"
+        ]
+
+    assert told("prometheus", "2.42.0") == []
+    assert "not extrapolated" in told("victoriametrics", "")[0]
+    assert "dotted" in told("prometheus", "3.5.0")[0]

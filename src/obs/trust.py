@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from obs.coverage import HELPS, NEEDS
+from obs.flavors import remarks
 from obs.question import Figure, Said
 from obs.signals import Reading, Readings, Replica, Status
 from obs.source import About, Inspection
-from obs.text import Message, Moment, Names, Quantity, say, say_n
+from obs.text import Message, Moment, Names, Quantity, Sentences, say, say_n
 from obs.titles import ROWS
 from obs.verdict import Diagnosis, State, Verdict
 
@@ -234,6 +235,7 @@ def _facts(readings: Readings, about: About, inspection: Inspection) -> tuple[tu
     before = max(0.0, readings.start - readings.grid.start)
     return (
         (say("Source"), say("{name}: {flavor} {version}", name=Names((about.name,)), flavor=about.flavor, version=about.version or "?")),
+        *([(say("What differs"), say("{sentences}", sentences=Sentences(differs)))] if (differs := remarks(about)) else []),
         (say("Kept"), kept),
         (say("Read"), say(
             "{window} at {step}, and {before} before it as the baseline",

@@ -1,4 +1,4 @@
-"""Rates that obs computes from samples are those that Prometheus computes; where a step holds many samples, nothing that was counted is lost."""
+"""Rates that obs computes from samples are those that Prometheus computes; over long steps nothing that was counted is lost."""
 
 import numpy as np
 import pytest
@@ -121,3 +121,13 @@ def test_what_was_never_counted_is_zero_where_the_counter_beside_it_counts(recor
 
 def test_the_samples_asked_for_reach_back_over_the_first_range():
     assert raw([counting("a_total"), counting("b_total", seconds=120)], Grid(T0, 15, 5)) == '{__name__=~"a_total|b_total"}[180001ms]'
+
+
+@pytest.mark.parametrize(("closed", "grown"), [(True, 60), (False, 45)])
+def test_from_prometheus_3_on_a_sample_at_the_beginning_of_a_range_is_not_in_it(closed, grown):
+    """Samples every 15 s, exactly on the grid: with the first one the growth is measured whole, without it, it is extrapolated."""
+    samples = [[T0 + at, str(at * at)] for at in range(0, 301, 15)]
+    row = {"metric": {"__name__": "a_total", "instance": "x"}, "values": samples}
+    found = answers([counting("a_total")], read([row]), Grid(T0 + 300, 15, 1), closed=closed)
+    first = 300 - grown
+    assert found[0].values[0, 0] == pytest.approx((300**2 - first**2) * 60 / grown / 60)

@@ -90,18 +90,21 @@ def read(rows: Iterable[Mapping[str, Any]]) -> Series:
     return found
 
 
-def answers(queries: Sequence[Query], series: Series, grid: Grid) -> list[Answer]:
-    """The answers that Prometheus would have given to `promql`, one for each query, in their order."""
+def answers(queries: Sequence[Query], series: Series, grid: Grid, *, closed: bool = True) -> list[Answer]:
+    """The answers that Prometheus would have given to `promql`, one for each query, in their order.
+
+    `closed`: a sample exactly at the beginning of a range counts, as it did before Prometheus 3.
+    """
     by_name: dict[str, list[tuple[Mapping[str, str], Array, Array]]] = defaultdict(list)
     for one in series:
         by_name[one[0].get("__name__", "")].append(one)
-    return [_answer(query, query.counter, by_name, grid) for query in queries if query.counter]
+    return [_answer(query, query.counter, by_name, grid, closed) for query in queries if query.counter]
 
 
-def _answer(query: Query, counter: Counter, by_name: Mapping[str, Series], grid: Grid) -> Answer:
-    found = _rows(query, counter, counter.metric, counter.match, by_name, grid)
+def _answer(query: Query, counter: Counter, by_name: Mapping[str, Series], grid: Grid, closed: bool) -> Answer:
+    found = _rows(query, counter, counter.metric, counter.match, by_name, grid, closed)
     if counter.zero_where:  # nothing of this was counted yet, where the counter beside it counts
-        for labels, values in _rows(query, counter, counter.zero_where, counter.zero_match, by_name, grid).items():
+        for labels, values in _rows(query, counter, counter.zero_where, counter.zero_match, by_name, grid, closed).items():
             own = found.setdefault(labels, np.full(grid.count, np.nan))
             found[labels] = np.where(np.isnan(own), 0.0 * values, own)
     values = np.array(list(found.values())) if found else np.empty((0, grid.count))
@@ -109,23 +112,23 @@ def _answer(query: Query, counter: Counter, by_name: Mapping[str, Series], grid:
 
 
 def _rows(
-    query: Query, counter: Counter, metric: str, match: str, by_name: Mapping[str, Series], grid: Grid
+    query: Query, counter: Counter, metric: str, match: str, by_name: Mapping[str, Series], grid: Grid, closed: bool
 ) -> dict[tuple[tuple[str, str], ...], Array]:
     """The rates of one metric by the labels of the query's rows, combined."""
     wanted = matchers(match) or ()
-    rate = _sampled if counter.sampled else _rate
     both = {"sum": np.add, "max": np.fmax, "min": np.fmin}[counter.combine]
     found: dict[tuple[tuple[str, str], ...], Array] = {}
     for labels, stamps, values in by_name.get(metric, ()):
         if fits(labels, wanted):
             key = tuple((label, labels[label]) for label in query.by if labels.get(label))
-            own = rate(stamps, values, grid, counter.seconds)
+            given = stamps, values, grid, counter.seconds
+            own = _sampled(*given) if counter.sampled else _rate(*given, closed)
             old = found.get(key)
             found[key] = own if old is None else np.where(np.isnan(old), own, np.where(np.isnan(own), old, both(old, own)))
     return {key: values for key, values in found.items() if np.isfinite(values).any()}
 
 
-def _rate(stamps: Array, values: Array, grid: Grid, seconds: float) -> Array:
+def _rate(stamps: Array, values: Array, grid: Grid, seconds: float, closed: bool) -> Array:
     """PromQL's `rate` at each step: resets counted, extrapolated to the edges of the range, none of less than two samples. Per second."""
     out: Array = np.full(grid.count, np.nan)
     if stamps.size < 2:
@@ -134,7 +137,7 @@ def _rate(stamps: Array, values: Array, grid: Grid, seconds: float) -> Array:
     stamps = np.rint((stamps - grid.start) * 1000) / 1000  # counted from the grid's start, milliseconds are exact
     steps = np.diff(values)
     risen = np.concatenate(([0.0], np.cumsum(np.where(steps < 0, values[1:], steps))))
-    first = np.searchsorted(stamps, times - seconds - EDGE / 2, "left")
+    first = np.searchsorted(stamps, times - seconds + (-EDGE if closed else EDGE) / 2, "left")
     last = np.searchsorted(stamps, times + EDGE / 2, "right") - 1
     two = np.flatnonzero(last > first)
     if not two.size:

@@ -136,9 +136,15 @@ class Prometheus:
         except (QueryRefusedError, TooSlowError):
             return {index: answer for batch in _batches(group) for index, answer in self._batch(batch, grid).items()}
         try:
-            return dict(zip((index for index, _ in group), counters.answers(queries, counters.read(rows), grid), strict=True))
+            made = counters.answers(queries, counters.read(rows), grid, closed=not self._left_open())
+            return dict(zip((index for index, _ in group), made, strict=True))
         except (ValueError, TypeError, LookupError, OverflowError) as error:
             raise SourceError(self._odd()) from error
+
+    def _left_open(self) -> bool:
+        """Whether a sample exactly at a range's beginning is left out, as from Prometheus 3 on."""
+        major = self._about.version.partition(".")[0] if self._about and self._about.flavor == "prometheus" else ""
+        return major.isdigit() and int(major) >= 3
 
     def _strided(self, batch: list[tuple[int, Query]], grid: Grid, stride: int) -> dict[int, Answer]:
         """Answers over a coarser grid that ends where this one does, each figure standing for the steps before it."""

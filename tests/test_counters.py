@@ -89,6 +89,7 @@ def test_restarts_gaps_and_late_beginnings_are_counted_as_prometheus_counts_them
         "restarts": lambda age: age * 3 if age < 700 else (age - 700) * 5,
         "lost scrapes": lambda age: None if age // 15 % 7 == 3 else age * age / 100,
         "late": lambda age: None if age < 900 else age - 900,
+        "found late": lambda age: None if age < 900 else 5000 + age,
         "dies": lambda age: age if age < 1200 else None,
     }
     recording = Recording(1800)

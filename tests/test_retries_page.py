@@ -151,6 +151,13 @@ def test_retries_after_time_outs_with_work_that_stays_are_work_done_twice():
     assert render(found.advice[1]).startswith("12,000 requests timed out or lost their client, and the engines count 0 aborts.")
 
 
+def test_a_crash_outside_of_the_storm_is_not_the_storms_worst():
+    early = (np.arange(240) >= 121) & (np.arange(240) < 127)  # a minute and a half in which hardly anything is new
+    storm = {**STORM, "gateway_attempts": np.where(early, 60.0, STORM["gateway_attempts"])}
+    found = said(**{**storm, "gateway_retries": np.where(early, 59.9, STORM["gateway_retries"])})
+    assert figure(found, "Attempts for each request").value == pytest.approx(4.0)
+
+
 def test_tokens_that_reach_nobody_make_it_both():
     found = said(**STORM, generation_tokens=during(100.0, 3000.0))
     assert render(found.says).startswith("Yes, both: each request becomes up to 4 attempts, and 9")

@@ -23,7 +23,7 @@ def answer(facts: Facts, verdict: Verdict, findings: Sequence[Finding]) -> Said:
     """The sentence, the figures and the advice. `verdict`: of load_after_timeouts; `findings`: the diagnosis'."""
     window = inside.inside(facts)
     nobody = tuple(Episode(each.start, each.end, each.replicas) for each in findings if each.id == "abandoned_work")
-    figures = retries_figures.figures(facts, verdict, nobody, window)
+    figures = retries_figures.figures(facts, verdict, nobody, window, during(facts, verdict.episodes))
     says = _says(facts, verdict, nobody, window)
     return Said(says.state, says.says, figures, _advice(facts, verdict, nobody, window))
 
@@ -33,7 +33,7 @@ def _says(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: M
     if twice:
         return Said(State.APPLIES, _twice(facts, verdict, nobody, window))
     if nobody:
-        when, part = when_words(facts, nobody), _wasted(facts, _during(facts, nobody))
+        when, part = when_words(facts, nobody), _wasted(facts, during(facts, nobody))
         return Said(State.APPLIES, say("Yes, for nobody: {part} of the generated tokens reach nobody, {when}.", part=part, when=when))
     if verdict.state is State.SUSPECTED:
         return Said(State.SUSPECTED, say("Perhaps twice: {why}", why=verdict.reason or say("no figure in this window.")))
@@ -48,19 +48,19 @@ def _says(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: M
 
 
 def _twice(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: Mask) -> Message:
-    during = _during(facts, verdict.episodes)
-    ratio = inside.peak(facts.retry_ratio, during)
+    steps = during(facts, verdict.episodes)
+    ratio = inside.peak(facts.retry_ratio, steps)
     attempts = Quantity(round(1.0 + (ratio or 0.0), 1), "count")
     when = when_words(facts, verdict.episodes)
-    if nobody or (inside.peak(facts.fleet_waste, during) or 0.0) >= facts.limit("waste"):
+    if nobody or (inside.peak(facts.fleet_waste, steps) or 0.0) >= facts.limit("waste"):
         return say(
             "Yes, both: each request becomes up to {attempts} attempts, and {part} of the generated tokens reach nobody, {when}.",
-            attempts=attempts, part=_wasted(facts, during), when=when,
+            attempts=attempts, part=_wasted(facts, steps), when=when,
         )  # fmt: skip
     return say("Yes, twice: each request becomes up to {attempts} attempts, {when}.", attempts=attempts, when=when)
 
 
-def _during(facts: Facts, episodes: tuple[Episode, ...]) -> Mask:
+def during(facts: Facts, episodes: tuple[Episode, ...]) -> Mask:
     """The window's steps within these episodes; the whole window where there is none."""
     window, times = inside.inside(facts), facts.grid.times
     mask = np.zeros_like(window)

@@ -17,11 +17,11 @@ from obs.verdict import Episode, State, Verdict
 FEW_TIMEOUTS = 0.01  # of the attempts
 
 
-def figures(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: Mask) -> tuple[Figure, ...]:
-    """`nobody`: when work was abandoned, as the diagnosis found it."""
+def figures(facts: Facts, verdict: Verdict, nobody: tuple[Episode, ...], window: Mask, steps: Mask) -> tuple[Figure, ...]:
+    """`nobody`: when work was abandoned, as the diagnosis found it; `steps`: while the row applied, else the window."""
     applies = verdict.state is State.APPLIES
     return (
-        _attempts(facts, window, applies),
+        _attempts(facts, window, steps, applies),
         _retries(facts, window, applies),
         _timeouts(facts, window, applies),
         _refused(facts, window),
@@ -46,9 +46,9 @@ def again(facts: Facts, window: Mask) -> float | None:
     return max(found, default=None)
 
 
-def _attempts(facts: Facts, window: Mask, applies: bool) -> Figure:
+def _attempts(facts: Facts, window: Mask, steps: Mask, applies: bool) -> Figure:
     title = say("Attempts for each request, most")
-    peak = inside.peak(facts.retry_ratio, window)
+    peak = inside.peak(facts.retry_ratio, steps)
     if peak is None:
         return Figure(title, None, "times", facts.reading("gateway_retries").why, None, State.UNKNOWN)
     most = max(layers(facts), key=lambda layer: float(np.nansum(layer.retries[window])))

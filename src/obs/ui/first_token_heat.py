@@ -22,6 +22,7 @@ from obs.window import rfc3339
 
 HEIGHT = 260
 LABELS = 9  # of the scale, at most
+LATE = 0.75  # of the window
 FAINT = 0.06  # of the colour, for the smallest part
 _HUE = COLORS[0]
 _TEXT = {"type": "text", "align": "left", "color": MUTE, "fontSize": 12}
@@ -45,7 +46,7 @@ def draw(screen: Screen, title: str, found: Spread | None, objective: float, ons
         end = min(answer.readings.end, float(found.times[-1] + found.seconds))
         marks = _marks(found, objective, onset, answer.readings.start, end, _)
         frame = pd.concat([_fields(found, _), marks], ignore_index=True).astype({"kind": "category", "words": "category"})
-        spec = specification(found, (answer.readings.start, end), set(marks["kind"]), _)
+        spec = specification(found, (answer.readings.start, end), set(marks["kind"]), _late(onset, answer.readings.start, end), _)
         zoom.put(frame, spec, "spread", screen.view, title, _)
         take.draw(screen, "spread", lambda: written(found, _), [reading])
 
@@ -76,12 +77,17 @@ def _marks(found: Spread, objective: float, onset: float | None, start: float, e
     return frame.astype({"row": "float32"})
 
 
+def _late(onset: float | None, start: float, end: float) -> bool:
+    """Whether the onset's words would not have room to its right."""
+    return onset is not None and onset > start + LATE * (end - start)
+
+
 def _between(found: Spread, row: int, _: Reader) -> str:
     lower, upper = _.figure(found.edges[row], "seconds"), found.edges[row + 1]
     return _("more than {figure}", figure=lower) if np.isinf(upper) else f"{lower} – {_.figure(upper, 'seconds')}"
 
 
-def specification(found: Spread, window: tuple[float, float], kinds: set[str], _: Reader) -> Spec:
+def specification(found: Spread, window: tuple[float, float], kinds: set[str], late: bool, _: Reader) -> Spec:
     """The fields on a scale of the buckets' own edges: equally high, as they are not equally wide."""
     rows, last = len(found.edges) - 1, np.isinf(found.edges[-1])
     ends = [int(at.timestamp() * 1000) for at in wall([window[0], max(window[1], window[0] + 1)], _)]
@@ -124,7 +130,7 @@ def specification(found: Spread, window: tuple[float, float], kinds: set[str], _
         ("limit", {"type": "rule", "color": HOT, "strokeDash": [5, 4]}, {"y": y}),
         ("limit", {**_TEXT, "dx": 4, "dy": -7}, {"x": {"value": 0}, "y": y, "text": words}),
         ("onset", {"type": "rule", "color": MUTE, "strokeDash": [2, 3], "strokeWidth": 1.5}, {"x": x}),
-        ("onset", {**_TEXT, "dx": 5, "dy": 8}, {"x": x, "y": {"value": 0}, "text": words}),
+        ("onset", {**_TEXT, "align": "right" if late else "left", "dy": -8}, {"x": x, "y": {"value": 0}, "text": words}),
     ]
     drawn = [{"transform": [_only(kind)], "mark": mark, "encoding": encoding} for kind, mark, encoding in marks if kind in kinds]
     drag = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"

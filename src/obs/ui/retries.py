@@ -43,7 +43,7 @@ def draw(screen: Screen) -> None:
         _held(screen, facts)
     with third[1]:
         _tokens(screen, facts)
-    retries_layers.draw(screen, facts)
+    retries_layers.draw(screen, facts, retries.during(facts, verdict.episodes))
     retries_what_if.draw(screen, facts, found)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from obs import inside, retries_flow
 from obs.facts import Facts
+from obs.series import Mask
 from obs.ui.markup import show, tag
 from obs.ui.screen import Screen
 from obs.vocabulary import vocabularies
@@ -16,18 +17,18 @@ def title(system: str) -> str:
     return next((vocabulary.title for vocabulary in vocabularies() if vocabulary.id == system), system)
 
 
-def draw(screen: Screen, facts: Facts) -> None:
-    """A line each layer with its attempts, and the product where there are two and more."""
+def draw(screen: Screen, facts: Facts, steps: Mask) -> None:
+    """A line each layer with its attempts, and the product where there are two and more. `steps`: in which the worst is looked for."""
     _ = screen.reader
     window, step = inside.inside(facts), facts.grid.step
     rows = []
     for layer in retries_flow.layers(facts):
         attempts, retries = (inside.counted(values[None, :], window, step) for values in (layer.attempts, layer.retries))
-        worst = inside.peak(facts.layers[layer.system], window) if layer.system in facts.layers else None
+        worst = inside.peak(facts.layers[layer.system], steps) if layer.system in facts.layers else None
         mean = attempts / (attempts - retries) if attempts and retries is not None and attempts > retries else None
         cells = [_.figure(_whole(attempts), "count"), _.figure(_whole(retries), "count"), _.figure(mean, "times"), _.figure(worst, "times")]
         rows.append(tag("tr", tag("td", title(layer.system)), [tag("td", cell, cls="number") for cell in cells]))
-    product = inside.peak(facts.layers_product, window)
+    product = inside.peak(facts.layers_product, steps)
     if product is not None:
         empty = [tag("td", "", cls="number")] * 3
         name = tag("td", tag("b", _("together, if one stands behind the other")))

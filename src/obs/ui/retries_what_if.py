@@ -14,7 +14,6 @@ from obs.text import Quantity, say
 from obs.ui import page
 from obs.ui.markup import show, tag
 from obs.ui.screen import Screen
-from obs.verdict import State
 
 RETRIES = 2  # of a layer that nobody set: as the OpenAI library makes them
 FAILING = 0.5  # where no gateway tells
@@ -54,9 +53,8 @@ def _figures(facts: Facts, found: tuple[Layer, ...], layers: int, retries: int, 
     made = amplification(layers, retries, failing)
     budget = 1 + facts.limit("retry_ratio")
     rate = Quantity(failing, "ratio")
-    at_worst = State.APPLIES if made.worst > 1 + facts.limit("gateway_retry_budget") else State.CLEAR
     figures = [
-        Figure(say("At the worst, every attempt fails"), made.worst, "times", say("attempts for each request"), None, at_worst),
+        Figure(say("At the worst, every attempt fails"), made.worst, "times", say("attempts for each request")),
         Figure(say("If {rate} of the attempts fail", rate=rate), made.expected, "times", say("attempts for each request")),
         Figure(say("Requests that fail all the same"), made.failed, "ratio", say("at that rate, if attempts fail independently")),
         Figure(

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from tests import dialects
 from tests.exposition import Exposition, openmetrics
+from tests.expositions import HOUR, put
 from tests.incidents import BY_NAME, FIRST, LATENCY, LOAD, OOM, TROUBLE, truth
+from tests.recordings import Recording
 from tests.scrapes import T0, read
 
 from obs.collect import collect
@@ -161,3 +163,17 @@ def test_an_upgrade_in_the_middle_of_a_window_breaks_no_chart(source):
         assert (np.isfinite(ours) & ~np.isfinite(theirs)).sum() == 0, name
         np.testing.assert_allclose(np.nan_to_num(theirs), np.nan_to_num(ours), rtol=0.05, atol=0.02, err_msg=name)
     assert diagnose(changed).verdict(LATENCY).episodes[0].start == diagnose(whole).verdict(LATENCY).episodes[0].start
+
+
+def test_an_out_of_memory_error_that_the_engine_itself_counts_is_an_event(recorded):
+    """LMDeploy is the only engine with such an outcome. It is counted on the replica that had it, and on no other."""
+    recording = Recording(seconds=HOUR)
+    for pod in "ab":
+        put(recording, "lmdeploy", {"job": "lmdeploy", "namespace": "prod", "pod": pod, "instance": f"{pod}:23333"})
+    labels = {"job": "lmdeploy", "namespace": "prod", "pod": "b", "instance": "b:23333", "model_name": "llama", "engine": "0"}
+    out_of_memory = {**labels, "finished_reason": "ResponseType.OUT_OF_MEMORY"}
+    recording.put("lmdeploy:request_success_total", out_of_memory, lambda age: 3.0 if age >= 3000 else None)
+    readings = collect(recorded(recording), Window(T0 + 1200, T0 + 3600), {})
+    events = readings.signals["gpu_oom_events"]
+    assert dict(zip(events.rows, np.nanmax(events.values, axis=1).tolist(), strict=True)) == {"a": 0, "b": 3}
+    assert diagnose(readings).verdict(OOM).state in (State.APPLIES, State.SUSPECTED)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from obs.text import Message, Moment, Names, Sentences, say
 
-_ENGINE = say("The engine's own metrics are missing: vLLM hides them with --disable-log-stats, SGLang needs --enable-metrics.")
-_GATEWAY = say("No gateway's metrics: let Prometheus scrape Envoy's /stats/prometheus, with these statistics included.")
+_ENGINE = say("The engine's own metrics are missing: vLLM hides them with --disable-log-stats; SGLang needs --enable-metrics, llama.cpp --metrics.")
+_GATEWAY = say("No gateway's metrics: let Prometheus scrape the gateway; of Envoy /stats/prometheus, with these statistics included.")
 _SPLIT = say("Only SGLang tells its split, from 0.5.19 on; vLLM writes it into its start-up log.")
 _DCGM = say("No GPU metrics: the DCGM exporter would give them.")
 
@@ -17,8 +17,8 @@ REMEDY: Mapping[str, Message] = {
     "kv_capacity_tokens": say(
         "vLLM gives it in the labels of vllm:cache_config_info, SGLang as sglang:max_total_num_tokens from 0.5.6 on."
     ),
-    "engine_steps": say("Only vLLM counts its steps, from 0.6.6 on; several API servers may leave the count out."),
-    "engine_errors": say("vLLM counts requests that end in an error from 0.13 on; SGLang does not."),
+    "engine_steps": say("vLLM counts its steps from 0.6.6 on; several API servers may leave the count out."),
+    "engine_errors": say("vLLM counts requests that end in an error from 0.13 on, SGLang its 5xx answers from 0.5.10 on."),
     "engine_aborts": say("The engine counts none: a client that leaves is not counted by vLLM."),
     "admission_rejections": say("vLLM counts them from 0.32 on, where a queue limit is set."),
     "prefix_cache_queries": say("vLLM counts them from 0.7.3 on."),

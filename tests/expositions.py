@@ -52,7 +52,7 @@ def put(recording: Recording, system: str, target: dict[str, str] | None = None,
 
 def everything() -> str:
     """All systems side by side, as OpenMetrics text."""
-    recording = Recording(seconds=HOUR)
+    recording = Recording(seconds=HOUR, scrape=30)
     for system in NAMES:
         put(recording, system)
     return recording.text()

@@ -7,8 +7,8 @@ import pytest
 
 from obs import bundle, config
 from obs.collect import collect
+from obs.course import Courses, at_gateway
 from obs.diagnosis import diagnose
-from obs.ui.course import Courses, at_gateway
 from obs.window import Window
 
 INCIDENTS = {incident.name: incident for incident in bundle.incidents() if not incident.name.startswith("healthy")}

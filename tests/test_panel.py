@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from obs.config import Settings
+from obs.course import Course
 from obs.links import View
+from obs.palette import COLORS, dashes, replica_colors
 from obs.ui import address, answer, panel, take, zoom
-from obs.ui.course import Course
-from obs.ui.palette import COLORS, dashes, replica_colors
 from obs.ui.plot import LINES, Plot, Rule, plotted, thinned
 from obs.ui.reader import Reader
 from obs.verdict import Episode

@@ -59,7 +59,8 @@ def row(ask: Ask, labels: Mapping[str, str], values: Array) -> Row:
         ask,
         values,
         labels,
-        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model, named.rank, named.process, named.pool)),
+        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model)),
+        *(first(names) for names in (named.rank, named.process, named.pool)),
     )
 
 

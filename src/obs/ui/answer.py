@@ -18,7 +18,7 @@ from obs.links import View
 from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Source
-from obs.ui.course import Courses
+from obs.course import Courses
 from obs.ui.metrics import WATCHED
 from obs.verdict import Diagnosis
 from obs.window import Window, parse_time

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from obs.course import Courses
 from obs.text import Message, Names, say_n
 from obs.titles import ROWS, STAGES, STANCES, STATES
-from obs.ui.course import Courses
 from obs.ui.icons import icon, kind
 from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader

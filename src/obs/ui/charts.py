@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from obs.course import Course
+from obs.palette import COLORS, replica_colors
 from obs.series import Array, Mask, worst
-from obs.ui.course import Course
-from obs.ui.palette import COLORS, replica_colors
 from obs.ui.plot import LINES, Plot, Rule, thinned
 from obs.ui.reader import Reader
 from obs.verdict import Diagnosis, Evidence, Verdict

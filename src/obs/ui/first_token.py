@@ -8,16 +8,16 @@ import numpy as np
 import streamlit as st
 
 from obs import first_token, first_token_interference, first_token_relations, histogram, inside
+from obs.course import Course
 from obs.facts import Facts
 from obs.first_token_interference import Interference
 from obs.first_token_spread import spread
 from obs.first_token_stages import TITLES, breakdown, mean_of
+from obs.palette import COLORS, MUTE
 from obs.series import Array
 from obs.text import Quantity
 from obs.ui import first_token_heat, page
-from obs.ui.course import Course
 from obs.ui.markup import show, tag
-from obs.ui.palette import COLORS, MUTE
 from obs.ui.panel import panel, threshold
 from obs.ui.plot import Rule
 from obs.ui.reader import Reader

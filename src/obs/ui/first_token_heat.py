@@ -12,9 +12,9 @@ import pandas as pd
 import streamlit as st
 
 from obs.first_token_spread import Spread
+from obs.palette import COLORS, HOT, MUTE
 from obs.ui import take, zoom
 from obs.ui.markup import show, tag
-from obs.ui.palette import COLORS, HOT, MUTE
 from obs.ui.plot import AXIS, Spec, locale, wall
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen

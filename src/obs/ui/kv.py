@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 from obs import kv, kv_relations, kv_room
+from obs.course import Course
 from obs.facts import Facts
 from obs.histogram import Side
 from obs.series import total_of
 from obs.text import Message, Quantity, say
 from obs.ui import page
-from obs.ui.course import Course
 from obs.ui.markup import Html, show, tag
 from obs.ui.panel import panel, threshold
 from obs.ui.reader import Reader

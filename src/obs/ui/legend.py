@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from obs.palette import dashes
 from obs.text import say_n
 from obs.titles import ROWS
 from obs.ui.markup import Html, tag
-from obs.ui.palette import dashes
 from obs.ui.plot import Plot
 from obs.ui.reader import Reader
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from obs.palette import COLORS, MUTE
 from obs.series import Array
 from obs.signals import SIGNALS, Buckets
 from obs.ui.answer import Answer
 from obs.ui.markup import show, tag
-from obs.ui.palette import COLORS, MUTE
 from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from obs import gpu, gpu_events, gpu_use
+from obs.course import Course
 from obs.facts import Facts
 from obs.gpu_use import Use
 from obs.memory.figure import size_of
 from obs.memory.plan import Plan
 from obs.text import Names
 from obs.ui import memory_bar, memory_events, memory_plan, memory_planner, page
-from obs.ui.course import Course
 from obs.ui.icons import icon
 from obs.ui.markup import show, tag
 from obs.ui.panel import panel, threshold

@@ -17,8 +17,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from obs.palette import HOT, MUTE, dashes
 from obs.series import Array
-from obs.ui.palette import HOT, MUTE, dashes
 from obs.ui.reader import Reader
 from obs.verdict import Episode
 

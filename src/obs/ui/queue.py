@@ -6,11 +6,11 @@ import numpy as np
 import streamlit as st
 
 from obs import histogram, inside, queue, queue_figures
+from obs.course import Course
 from obs.facts import Facts
 from obs.flow import flow
 from obs.series import Array, total_of
 from obs.ui import page
-from obs.ui.course import Course
 from obs.ui.panel import panel, threshold
 from obs.ui.plot import Rule
 from obs.ui.screen import Screen

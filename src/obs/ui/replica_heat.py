@@ -11,10 +11,10 @@ import pandas as pd
 import streamlit as st
 
 from obs.heat import Heat
+from obs.palette import COLORS
 from obs.signals import Signal
 from obs.ui import address, take, zoom
 from obs.ui.markup import Html, show, tag
-from obs.ui.palette import COLORS
 from obs.ui.plot import Spec, locale, wall, words
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen

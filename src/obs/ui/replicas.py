@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 import streamlit as st
 
 from obs import heat, sick
+from obs.course import Course
 from obs.facts import Facts
 from obs.outliers import LEAST_REPLICAS, Outlier
 from obs.ui import page, replica_heat, replica_table
 from obs.ui.answer import Answer
-from obs.ui.course import Course
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
 from obs.ui.panel import panel

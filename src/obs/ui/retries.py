@@ -6,12 +6,12 @@ import numpy as np
 import streamlit as st
 
 from obs import retries, retries_flow
+from obs.course import Course
 from obs.facts import Facts
+from obs.palette import COLORS
 from obs.retries_flow import Layer
 from obs.series import Array, total_of
 from obs.ui import page, retries_layers, retries_what_if
-from obs.ui.course import Course
-from obs.ui.palette import COLORS
 from obs.ui.panel import panel, threshold
 from obs.ui.plot import LINES, Rule
 from obs.ui.screen import Screen

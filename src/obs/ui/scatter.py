@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from obs.palette import COLORS
 from obs.series import Array
 from obs.ui import take
 from obs.ui.markup import show, tag
-from obs.ui.palette import COLORS
 from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick, wall, words
 from obs.ui.screen import Screen
 

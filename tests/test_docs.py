@@ -65,9 +65,10 @@ def test_every_requirement_is_pinned_with_a_reason_and_used():
     lines = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if line and line[0] not in "#-"]
     assert [line for line in lines if not re.fullmatch(r"[a-z0-9-]+==[\d.]+\s+# .+", line)] == []
     names = {re.split("[=><]", line)[0] for line in lines}
+    modules = {name: name.replace("-", "_").removesuffix("_py") for name in names}  # markdown-it-py is imported as markdown_it
     project = (ROOT / "pyproject.toml").read_text("utf-8").split("dependencies = [")[1].split("\n]")[0]
     assert {re.split("[=><]", name)[0] for name in re.findall(r'"([^"]+)"', project)} == names
     code = "\n".join(f.read_text("utf-8") for f in [ROOT / "app.py", *ROOT.glob("pages/*.py"), *ROOT.glob("src/**/*.py")])
     imported = {name.split(".")[0] for name in re.findall(r"^\s*(?:from|import) ([\w.]+)", code, re.M)}
-    assert {name for name in names if name.replace("-", "_") not in imported} <= {"tzdata"}  # read by zoneinfo
-    assert imported - set(sys.stdlib_module_names) - {"obs"} <= {name.replace("-", "_") for name in names}
+    assert {name for name in names if modules[name] not in imported} <= {"tzdata"}  # read by zoneinfo
+    assert imported - set(sys.stdlib_module_names) - {"obs"} <= set(modules.values())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from obs import bundle, links, shelf
+from obs import __version__, again, bundle, bundle_file, links, pseudonyms, shelf
 from obs.config import Settings
 from obs.errors import CallError, SourceError
 from obs.language import negotiate, render
@@ -70,8 +70,31 @@ def open_source(view: View, settings: Settings) -> Source:
 def report(source: Source, view: View, settings: Settings, now: float) -> Report:
     """Collects, diagnoses, and holds what a report is made of. Times without an offset are UTC where the view has no zone."""
     readings, found = scan(source, window(source, view, now), view.scope, settings)
+    readings = recalled(source, readings, found, view.scope)
     made_for = source.manifest.scope if isinstance(source, bundle.Bundle) else {}  # a bundle holds no more than it was made for
     return Report(found, readings, source.about(), {**made_for, **view.scope}, negotiate(view.lang), view.zone or "UTC")
+
+
+def packed(source: Source, wanted: Window, scope: Mapping[str, Sequence[str]], settings: Settings, *, pseudonymise: bool = False) -> bytes:
+    """The bundle of a window, with the verdict that its readings give and the thresholds in force. Raises CallError and SourceError."""
+    data = bundle.pack(source, wanted, scope, settings)
+    held = bundle.Bundle(data)
+    _readings, found = scan(held, held.window, held.manifest.scope, settings)
+    judged = bundle_file.Judged(primary=found.primary, states={verdict.row: verdict.state.value for verdict in found.verdicts})
+    thresholds = {threshold.id: threshold.value for threshold in found.thresholds.values()}
+    data = bundle_file.described(data, held.manifest.model_copy(update={"judged": judged, "thresholds": thresholds}))
+    return pseudonyms.pseudonymised(data) if pseudonymise else data
+
+
+def recalled(source: Source, readings: Readings, found: Diagnosis, scope: Mapping[str, tuple[str, ...]]) -> Readings:
+    """The readings, with a note where they are all of a bundle and are judged otherwise than when it was made."""
+    if not isinstance(source, bundle.Bundle) or source.manifest.judged is None:
+        return readings
+    made = source.manifest
+    if (made.start, made.end) != (readings.start, readings.end) or (scope and dict(scope) != made.scope) or made.judged is None:
+        return readings
+    told = again.changed(made.judged.states, made.thresholds, made.made_by, f"obs {__version__}", found)
+    return replace(readings, notes=(*readings.notes, *told.items)) if told else readings
 
 
 def inspected(source: Source, readings: Readings) -> Inspection:

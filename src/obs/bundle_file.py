@@ -55,13 +55,20 @@ class Origin(_Model):
     version: str
 
 
+class Judged(_Model):
+    """The verdict when a bundle was made: what the diagnosis of its readings was."""
+
+    primary: str
+    states: dict[str, str]  # row id -> state
+
+
 class Manifest(_Model):
     """What a bundle says of itself. Times are Unix seconds."""
 
     schema_: int = Field(SCHEMA, alias="schema")
     made_by: str = ""
-    start: float
-    end: float
+    start: float = Field(ge=0, le=1e11)
+    end: float = Field(ge=0, le=1e11)
     scope: dict[str, tuple[str, ...]] = {}
     grid_start: float = Field(ge=0, le=1e11)
     grid_step: float = Field(ge=0.1, le=86400)
@@ -70,7 +77,9 @@ class Manifest(_Model):
     scrape_intervals: dict[str, float] = {}
     names: tuple[str, ...] = ()
     queries: tuple[AskedQuery, ...] = ()
-    thresholds: dict[str, float] = {}
+    thresholds: dict[str, float] = {}  # those in force when it was made
+    judged: Judged | None = None
+    pseudonyms: bool = False  # names of replicas, namespaces, models and the like stand for others
 
     @property
     def grid(self) -> Grid:
@@ -93,15 +102,26 @@ def dump(manifest: Manifest, rows: Sequence[Series]) -> bytes:
         pa.ListArray.from_arrays(_array(pa.int32(), len(starts), starts), _array(pa.float64(), len(values), values)),
     ]
     table = pa.Table.from_arrays(columns, names=["query", "labels", "values"])
-    body, out = io.BytesIO(), io.BytesIO()
+    body = io.BytesIO()
     pq.write_table(table, body, compression="zstd", compression_level=9, row_group_size=1 << 20)
+    return _zipped(manifest, body.getvalue())
+
+
+def described(data: bytes, manifest: Manifest) -> bytes:
+    """The same readings under another manifest."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return _zipped(manifest, archive.read(READINGS))
+
+
+def _zipped(manifest: Manifest, readings: bytes) -> bytes:
+    out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr(
             zipfile.ZipInfo(MANIFEST, _DATE),
             orjson.dumps(manifest.model_dump(by_alias=True), option=orjson.OPT_SORT_KEYS),
             zipfile.ZIP_DEFLATED,
         )
-        archive.writestr(zipfile.ZipInfo(READINGS, _DATE), body.getvalue(), zipfile.ZIP_STORED)
+        archive.writestr(zipfile.ZipInfo(READINGS, _DATE), readings, zipfile.ZIP_STORED)
     return out.getvalue()
 
 
@@ -183,10 +203,13 @@ def _manifest(content: bytes, name: str) -> Manifest:
             )
         )
     try:
-        return Manifest.model_validate(raw)
+        found = Manifest.model_validate(raw)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])[:80]
         raise CallError(say("{file} is not an evidence bundle: its manifest is wrong at {where}.", file=name, where=where)) from error
+    if found.end <= found.start:
+        raise CallError(say("{file} is not an evidence bundle: its manifest is wrong at {where}.", file=name, where="end"))
+    return found
 
 
 def _series(content: bytes, manifest: Manifest, name: str) -> list[Series]:

@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     bundle = commands.add_parser("bundle", help="keep the readings of a window in one file", parents=[_view_options(bundle=False)])
     bundle.add_argument("--output", metavar="FILE", type=Path, required=True, help="the file to write")
     bundle.add_argument("--force", action="store_true", help="write over a file that is there")
+    bundle.add_argument("--pseudonymise", action="store_true", help="put other names for replicas, namespaces, models and hosts")
     bundle.set_defaults(run=_bundle, bundle=None)
 
     report = commands.add_parser("report", help="the report of a window for a retrospective, in one file", parents=[_view_options()])
@@ -126,11 +127,11 @@ def _coverage(args: argparse.Namespace) -> str:
 
 
 def _bundle(args: argparse.Namespace) -> str:
-    from obs import api, bundle
+    from obs import api
 
     source, view, settings, now = _asked(args)
     window = api.window(source, view, now)
-    return _written(args, lambda file: bundle.write(file, source, window, view.scope, settings, thresholds=settings.thresholds))
+    return _written(args, lambda file: file.write_bytes(api.packed(source, window, view.scope, settings, pseudonymise=args.pseudonymise)))
 
 
 def _report(args: argparse.Namespace) -> str:

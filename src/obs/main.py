@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, answer, bar, drafts, failure, frame, metrics, sample, scope, screen, share
+from obs.ui import address, answer, bar, bundles, drafts, failure, frame, metrics, sample, scope, screen, share
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -67,6 +67,8 @@ def main() -> None:
             share.draw(shown)
     with slots.age:
         frame.age(shown, now)
+    if page.url_path not in frame.STILL:
+        bundles.offered(shown)
     try:
         page.run()
     except ObsError as error:

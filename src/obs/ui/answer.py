@@ -13,12 +13,12 @@ from obs.bundle import Bundle
 from obs.cache import Cached
 from obs.collect import FINE_SECONDS
 from obs.config import Settings
+from obs.course import Courses
 from obs.errors import CallError, ObsError
 from obs.links import View
 from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Source
-from obs.course import Courses
 from obs.ui.metrics import WATCHED
 from obs.verdict import Diagnosis
 from obs.window import Window, parse_time
@@ -122,7 +122,8 @@ def _answer(name: str | None, bundle: str | None, start: float, end: float, scop
     steps = count(1)
     key = (name, bundle, start, end, scope, tick)
     read = scan.within_budget(lambda: read_so_far(*key, 0), lambda _before: read_so_far(*key, next(steps)))
-    return of_scan(_source(name, bundle).about(), read)
+    found = of_scan(_source(name, bundle).about(), read)
+    return replace(found, readings=api.recalled(_source(name, bundle), found.readings, found.diagnosis, dict(scope)))
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import streamlit as st
 
-from obs import bundle, links, shelf
-from obs.bundle import Bundle
+from obs import api, links, shelf
+from obs.bundle import Bundle, content_id
 from obs.errors import CallError, ObsError
 from obs.notes.incident import LONGEST_NOTES, LONGEST_TITLE, Draft, NotesError
 from obs.notes.store import Store
@@ -84,7 +84,7 @@ def _readings(store: Store, screen: Screen, window: Window) -> str:
             shelf.write(store.folder, data, source.id)
         return source.id
     settings = answers.settings()
-    data = bundle.pack(source, window, screen.view.scope, settings, thresholds=settings.thresholds)
-    id_ = bundle.content_id(data)
+    data = api.packed(source, window, screen.view.scope, settings)
+    id_ = content_id(data)
     shelf.write(store.folder, data, id_)
     return id_

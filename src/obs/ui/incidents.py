@@ -11,7 +11,7 @@ from obs.errors import CallError
 from obs.notes.incident import Incident, NotesError
 from obs.notes.store import Store
 from obs.text import Message
-from obs.ui import address, incident, incident_new, notes
+from obs.ui import address, bundles, incident, incident_new, notes, prose
 from obs.ui.bar import escaped
 from obs.ui.markup import Html, show, tag
 from obs.ui.screen import Screen
@@ -28,6 +28,7 @@ def draw(screen: Screen) -> None:
     if store is None:
         show(_heading(screen))
         show(_off(screen))
+        bundles.draw(screen)
         return
     try:
         if screen.view.incident:
@@ -36,6 +37,8 @@ def draw(screen: Screen) -> None:
             _list(store, screen)
     except NotesError as error:
         unanswered(error.says, screen)
+    if not screen.view.incident:
+        bundles.draw(screen)
 
 
 def unanswered(says: Message, screen: Screen) -> None:
@@ -101,7 +104,7 @@ def _list(store: Store, screen: Screen) -> None:
 
 def _line(one: Incident, screen: Screen) -> Html:
     _ = screen.reader
-    told = " ".join(one.notes.split())
+    told = prose.plain(one.notes)
     return tag(
         "a",
         tag("span", one.title, cls="title"),

@@ -11,13 +11,11 @@ from obs.errors import CallError
 from obs.links import View
 from obs.notes.incident import Incident, Judged
 from obs.notes.store import Store
-from obs.titles import PRIMARIES
 from obs.ui import answer as answers
 from obs.ui.answer import Answer
-from obs.ui.icons import icon
+from obs.ui.bundles import verdict
 from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader
-from obs.verdict import ROW_IDS
 
 
 @st.cache_resource(show_spinner=False)
@@ -56,13 +54,6 @@ def opened(one: Incident, view: View, _: Reader) -> View:
         kept_view(one, _), page="incidents", incident=one.id, zone=view.zone, lang=view.lang, row=None, compare=None, change=None
     )
     return replace(found, source=None, bundle=one.bundle) if has_bundle(one) else found
-
-
-def verdict(primary: str, _: Reader) -> Html:
-    """A primary row with its sign."""
-    look = "applies" if primary in ROW_IDS else "clear" if primary == "none" else "unknown"
-    words = _.tell(PRIMARIES[primary]) if primary in PRIMARIES else primary
-    return tag("span", icon(look), tag("span", words), cls=f"verdict {look}")
 
 
 def facts(one: Incident, _: Reader) -> Html:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +18,19 @@ _SCHEMES = ("http", "https", "mailto")
 def written(notes: str) -> str:
     """The HTML of notes. Raw HTML is text, an image is a link to it, and a link leads to the web, to a mailbox or into obs."""
     return str(_markdown().render(notes))
+
+
+def plain(notes: str) -> str:
+    """The words of notes on one line, for a list."""
+    found = (token for token in _markdown().parse(notes) if token.type in ("inline", "fence", "code_block"))
+    return " ".join(" ".join(_words(token)).strip() for token in found)
+
+
+def _words(token: Token) -> Iterator[str]:
+    if token.children is None:
+        yield from token.content.split()
+    else:
+        yield "".join(" " if child.type in ("softbreak", "hardbreak") else child.content for child in token.children)
 
 
 def show(notes: str) -> None:

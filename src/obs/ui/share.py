@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.components.v2 import component
 
-from obs import links, retrospective
+from obs import api, links, retrospective
 from obs.report import Report, share_markdown
 from obs.ui import address
 from obs.ui import answer as answers
@@ -78,9 +78,25 @@ def draw(screen: Screen) -> None:
                 "Markdown", lambda: retrospective.to_markdown(report), f"{name}.md", "text/markdown", key="report_md", on_click="ignore",
                 icon=":material/description:",
             )  # fmt: skip
+        _bundle(screen, f"{name}.obs.zip")
     if answers.settings().notes_dir is not None and view.page != "incidents":
         href = links.url("", replace(view, page="incidents", row=None))
         show(tag("a", _("Keep it as an incident, with notes"), href=href, target="_self"))
+
+
+def _bundle(screen: Screen, name: str) -> None:
+    """The readings as a file, made when the button is pressed."""
+    _, window, view, settings = screen.reader, screen.window, screen.view, answers.settings()
+    if window is None:
+        return
+    st.caption(_("The readings of this window in one file (a bundle): it opens in obs without Prometheus, under Incidents."))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        hidden = st.checkbox(_("Other names for replicas, namespaces and models"), key="share_pseudonyms")
+        source = answers.source(view)
+        st.download_button(
+            _("Readings"), lambda: api.packed(source, window, view.scope, settings, pseudonymise=hidden), name, "application/zip",
+            key="share_bundle", on_click="ignore", icon=":material/inventory_2:",
+        )  # fmt: skip
 
 
 def _line(text: str, key: str, screen: Screen) -> None:

@@ -13,8 +13,16 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT / "src") not in sys.path:
     sys.path.insert(0, str(ROOT / "src"))
 
+from obs.ui.access import guard, warn_if_open  # noqa: E402  (needs the path)
 from obs.ui.guard import headers  # noqa: E402  (needs the path)
-from obs.ui.routes import ROUTES, checked_settings, unknown_pages  # noqa: E402  (needs the path)
+from obs.ui.routes import checked_settings, routes, unknown_pages  # noqa: E402  (needs the path)
+from obs.ui.sign_in import secrets  # noqa: E402  (needs the path)
 
 settings = checked_settings()
-app = st.App(ROOT / "src/obs/main.py", routes=ROUTES, middleware=[headers(settings.frame_ancestors), unknown_pages(ROOT)])
+warn_if_open(settings)
+app = st.App(
+    ROOT / "src/obs/main.py",
+    routes=routes(),
+    middleware=[headers(settings.frame_ancestors), guard(settings), unknown_pages(ROOT)],
+    secrets=secrets(settings.oidc),
+)

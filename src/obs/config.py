@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -61,6 +62,31 @@ class SourceSettings(BaseModel):
         return masked(self.url)
 
 
+class OidcSettings(BaseModel):
+    """The provider that people sign in with."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metadata_url: str = Field(pattern=r"^https?://", description="Its .well-known/openid-configuration.")
+    client_id: str = Field(min_length=1, description="What the provider calls obs.")
+    client_secret: SecretStr | None = Field(None, repr=False, description="The secret that the provider gave obs.")
+    client_secret_file: Path | None = Field(None, description="A file with it, which is better; read at the start.")
+    redirect_uri: str = Field(
+        pattern=r"^https?://[^/?#]+/(.+/)?oauth2callback$", description="The dashboard's address and /oauth2callback."
+    )
+
+    def secret(self) -> str:
+        """The client secret. Raises CallError where there is none."""
+        try:
+            found = self.client_secret_file.read_text("utf-8").strip() if self.client_secret_file else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise CallError(say("{variable} names no file that can be read.", variable="OBS_OIDC__CLIENT_SECRET_FILE")) from error
+        found = found or (self.client_secret.get_secret_value() if self.client_secret else "")
+        if not found:
+            raise CallError(say("Signing in needs OBS_OIDC__CLIENT_SECRET_FILE: the file with the secret that the provider gave obs."))
+        return found
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Each field is an environment variable: OBS_ and its name in capitals."""
 
@@ -80,6 +106,16 @@ class Settings(BaseSettings):
         pattern=r"^('none'|'self'( https?://[\w.:*-]+)*|https?://[\w.:*-]+( https?://[\w.:*-]+)*)$",
         description="Which pages may show obs in a frame: 'none', 'self', or addresses like https://grafana.example, with spaces between.",
     )
+    proxy_user_header: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9-]+$", description="Guard: the header in which a sign-in proxy names the user, like X-Forwarded-User."
+    )
+    proxy_trusted: str = Field(
+        "127.0.0.1 ::1", description="Addresses or networks of that proxy, with spaces between; no other is believed."
+    )
+    oidc: OidcSettings | None = Field(
+        None,
+        description="Guard: sign-in by OIDC, as OBS_OIDC__METADATA_URL, __CLIENT_ID, __CLIENT_SECRET_FILE and __REDIRECT_URI.",
+    )
     cache_megabytes: int = Field(256, ge=1, le=65536, description="Memory for what a source answered, of each source, in the dashboard.")
     sources: dict[str, SourceSettings] = Field(default_factory=dict, description="More sources by name, as [sources.NAME] in the file.")
     bundle_dir: Path | None = Field(None, description="Where evidence bundles are looked for and kept.")
@@ -89,6 +125,18 @@ class Settings(BaseSettings):
         default_factory=dict,
         description="PromQL for a signal, by its id, instead of the vocabulary's; or the name of a recording rule, which comes first.",
     )
+
+    @property
+    def proxy_networks(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The addresses of the proxy."""
+        return tuple(ip_network(one) for one in self.proxy_trusted.replace(",", " ").split())
+
+    @field_validator("proxy_trusted")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        if not [ip_network(one) for one in value.replace(",", " ").split()]:  # ValueError names the one that is none
+            raise ValueError("no address")
+        return value
 
     @field_validator("sources", mode="before")
     @classmethod
@@ -156,6 +204,8 @@ def load(**overrides: Any) -> Settings:
         settings = _checked(lambda: Settings(**given))
     except ValueError as error:  # a nested variable that is not JSON, a file that is not TOML
         raise CallError(say("The settings cannot be read: {problem}.", problem=str(error).splitlines()[0])) from error
+    if settings.proxy_user_header and settings.oidc is not None:
+        raise CallError(say("OBS_PROXY_USER_HEADER and OBS_OIDC are two guards. Set one of them."))
     _check_thresholds(settings.thresholds)
     try:
         settings.source()  # the address too is checked at the start

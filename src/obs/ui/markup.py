@@ -35,7 +35,10 @@ def text(words: str) -> Html:
 
 
 def tag(name: str, *children: Child | Iterable[Child], **attributes: str | float | None) -> Html:
-    """An element. Attribute names: `cls` is class, `_` becomes `-`; a value of None leaves the attribute out."""
+    """An element. Attribute names: `cls` is class, `_` becomes `-`; a value of None leaves the attribute out. An href from
+    the root is one of our own pages."""
+    if str(attributes.get("href") or "").startswith("/"):
+        attributes["href"] = f"{base_path()}{attributes['href']}"
     written = "".join(
         f' {"class" if key == "cls" else key.strip("_").replace("_", "-")}="{text(str(value))}"'
         for key, value in attributes.items()
@@ -59,6 +62,12 @@ def join(children: Iterable[Child | Iterable[Child]]) -> Html:
         else:
             parts.append(join(child))
     return Html("".join(parts))
+
+
+def base_path() -> str:
+    """What comes before the path of our own addresses behind a proxy: "/obs", or nothing."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""
 
 
 def show(fragment: Html) -> None:

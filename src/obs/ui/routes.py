@@ -7,7 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import URL
 from starlette.middleware import Middleware
@@ -21,6 +20,7 @@ from obs.config import Settings
 from obs.errors import CallError
 from obs.language import negotiate, render
 from obs.text import Names, say
+from obs.ui.markup import base_path
 from obs.ui.metrics import metrics
 
 
@@ -75,13 +75,13 @@ class UnknownPages:
 
 def unknown_pages(root: Path) -> Middleware:
     """The middleware, for the base path that Streamlit serves under."""
-    return Middleware(UnknownPages, root=root, base=str(st.get_option("server.baseUrlPath") or ""))
+    return Middleware(UnknownPages, root=root, base=base_path())
 
 
 _PAGE = re.compile(r"[^/.]{1,80}")
-ROUTES = [
-    Route("/api/v1/diagnosis", _diagnosis),
-    Route("/healthz", _healthz),
-    Route("/metrics", metrics),
-    Route("/api/{rest:path}", _nothing),
-]
+_ROUTES = {"/api/v1/diagnosis": _diagnosis, "/healthz": _healthz, "/metrics": metrics, "/api/{rest:path}": _nothing}
+
+
+def routes() -> list[Route]:
+    """The routes beside the pages: at the root, where a probe looks, and under the base path, where a proxy does."""
+    return [Route(f"{at}{path}", answer) for at in dict.fromkeys(("", base_path())) for path, answer in _ROUTES.items()]

@@ -129,6 +129,7 @@ def test_a_retry_storm_is_seen_under_the_names_of_every_gateway_or_it_is_said_wh
     elif system in NO_RETRIES:
         assert got.state is State.UNKNOWN
         assert "Retries: Not told by" in missing
+        assert [e.value for e in got.evidence if e.signal == "retry_ratio"] == [None]  # and not 0 %
     else:
         assert got.state is State.APPLIES
         assert got.episodes[0].start == pytest.approx(T0 + TROUBLE + 40, abs=90)

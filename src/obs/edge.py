@@ -59,6 +59,7 @@ class Edge(Means):
         share = self.shortest(retries, attempts, (attempts,))[0]  # of all attempts
         few = trailing(retries, self.minutes(5)) * self.grid.step < LEAST_RETRIES
         share = np.where(np.isfinite(share) & few, 0.0, share)
+        share = np.where(np.isfinite(retries).any(axis=1, keepdims=True), share, np.nan)  # a gateway that counts none may make many
         most = MOST_RETRIES / (1.0 + MOST_RETRIES)
         return np.minimum(share, most) / (1.0 - np.minimum(share, most))
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from obs.text import Message, Moment, Names, Sentences, say
 
-_ENGINE = say("The engine's own metrics are missing: vLLM hides them with --disable-log-stats; SGLang needs --enable-metrics, llama.cpp --metrics.")
+_ENGINE = say(
+    "The engine's own metrics are missing: vLLM hides them with --disable-log-stats; SGLang needs --enable-metrics, llama.cpp --metrics."
+)
 _GATEWAY = say("No gateway's metrics: let Prometheus scrape the gateway; of Envoy /stats/prometheus, with these statistics included.")
 _SPLIT = say("Only SGLang tells its split, from 0.5.19 on; vLLM writes it into its start-up log.")
 _DCGM = say("No GPU metrics: the DCGM exporter would give them.")

@@ -209,7 +209,7 @@ def idle_clusters(rows: Sequence[Row]) -> set[tuple[str, str, str]]:
 
 
 def busy(r: Row, idle: set[tuple[str, str, str]]) -> bool:
-    """Whether a gateway row is of a cluster that is kept. What a site's own PromQL gives is asked for each gateway: others' rows are not its."""
+    """Whether a gateway row is of a cluster that is kept. A site's own PromQL is asked for each gateway: the others' rows are not its."""
     row = r.ask.vocabulary.labels.row
     if r.ask.candidate.own and row and not any(r.labels.get(label) for label in row):
         return False

@@ -20,3 +20,15 @@ def test_the_four_rows_of_an_incident_fit_a_wall_screen_without_controls(sample:
     assert page.locator("button:visible").count() == 0
     assert page.evaluate("parseFloat(getComputedStyle(document.querySelector('.headline')).fontSize)") >= 40
     assert too_wide(page) == []
+
+
+def test_a_page_on_a_wall_screen_has_its_question_over_its_answer_and_nothing_to_click(sample: str, person: Callable[..., Page]) -> None:
+    page = person(width=1920)
+    page.goto(f"{sample}/first-token?{KV}&kiosk=1")
+    page.locator(".obs .said .headline").wait_for()
+    page.locator("svg.marks .mark-line path").first.wait_for()
+    question, answer = (page.locator(f".obs {name}").first.bounding_box() for name in (".question", ".said .headline"))
+    assert question is not None
+    assert answer is not None
+    assert question["y"] + question["height"] <= answer["y"]
+    assert page.locator("button:visible").count() == 0

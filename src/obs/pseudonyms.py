@@ -22,8 +22,10 @@ _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("model_name", "model", "service", "served_model_name"), "model"),
 }
 _KEPT = frozenset(  # labels whose values are the systems' own
-    ("le", "engine", "reason", "finished_reason", "code", "response_code", "status", "type", "phase", "dtype", "cache_dtype")
-    + ("kv_cache_dtype", "gpu", "device")
+    [
+        *("le", "engine", "reason", "finished_reason", "code", "response_code", "status", "type", "phase"),
+        *("dtype", "cache_dtype", "kv_cache_dtype", "gpu", "device"),
+    ]
 )
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|inf)|true|false|none|auto|", re.IGNORECASE)
 _TAIL = re.compile(r"(.+?)(:v?\d[\w.-]*)")  # a port, or a version

@@ -36,15 +36,15 @@ KV = "from=2026-11-30T11:00:00Z&to=2026-11-30T11:10:00Z"  # the sample's KV pres
 
 
 @contextmanager
-def dashboard_process(**settings: str) -> Iterator[str]:
-    """`streamlit run app.py` on a free port; its address. `settings` are OBS_ variables without the prefix, in lower case."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def dashboard_process(port: int = 0, streamlit: tuple[str, ...] = (), log: Path | None = None, **settings: str) -> Iterator[str]:
+    """`streamlit run app.py` on a free port, or `port`; its address. `settings` are OBS_ variables without the prefix, in lower case,
+    `streamlit` options of Streamlit's own; what the process prints goes to `log`."""
+    port = port or free_port()
     env = {name: value for name, value in os.environ.items() if not name.startswith("OBS_")}
     env |= {f"OBS_{name.upper()}": value for name, value in settings.items()}
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port), *streamlit]
+    with log.open("wb") if log else Path(os.devnull).open("wb") as out:
+        server = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
     base = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{base}/healthz", server)
@@ -56,6 +56,13 @@ def dashboard_process(**settings: str) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait(10)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _wait(url: str, server: subprocess.Popen[bytes]) -> None:

@@ -60,7 +60,7 @@ class UnknownPages:
         self.app = app
         self.base = base.strip("/")
         pages = {name for name in links.PAGES if name and (root / f"pages/{name}.py").exists()}
-        self.known = pages | {"healthz", "metrics", "_stcore", self.base, ""}
+        self.known = pages | {"healthz", "metrics", "oauth2callback", "_stcore", self.base, ""}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["method"] in ("GET", "HEAD"):

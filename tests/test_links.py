@@ -11,6 +11,7 @@ from obs.errors import CallError
 from obs.language import render
 from obs.links import PAGES, RESERVED, View, comparison, is_pinned, params, parse, pinned, resolve, url
 from obs.source import About
+from obs.trial import TRIALS
 from obs.verdict import ROW_IDS
 from obs.window import Window, rfc3339
 
@@ -56,6 +57,10 @@ STABLE = [  # links that were shared once: each must open the same view for good
     ("/retries?tz=Europe/Madrid&lang=es", View(page="retries", zone="Europe/Madrid", lang="es")),
     ("/memory?row=gpu_oom", View(page="memory", row="gpu_oom")),
     ("/compare?compare_from=now-2d&compare_to=now-1d", View(page="compare", compare=("now-2d", "now-1d"))),
+    (
+        "/compare?compare_from=now-2d&compare_to=now-1d&change=lower_admission",
+        View(page="compare", compare=("now-2d", "now-1d"), change="lower_admission"),
+    ),
     ("/?source=eu-west", View(source="eu-west")),
     ("/?bundle=3f2a", View(bundle="3f2a")),
     ("/incidents?incident=0123456789abcdef", View(page="incidents", incident="0123456789abcdef")),
@@ -86,6 +91,7 @@ def test_a_link_that_was_shared_once_opens_the_same_view_for_good(address, view)
         ("/?compare_from=now-2d", View(), "The comparison was left out: it needs both compare_from and compare_to."),
         ("/?bundle=../../etc/passwd", View(), "bundle was ignored: ../../etc/passwd cannot be the id of a recording."),
         ("/?source=a%0Ab", View(), "source was ignored: a\\nb cannot be the name of a source."),
+        ("/?change=turn_it_off", View(), "change was ignored: There is no change turn_it_off;"),
         ("/?incident=../../etc", View(), "incident was ignored: ../../etc cannot be the id of an incident."),
         ("/?source=a&bundle=b", View(bundle="b"), "The link names both a source and a recording; the recording is shown."),
         ("/?9lives=x", View(), "9lives was ignored: it cannot be the name of a label."),
@@ -139,6 +145,7 @@ views = st.builds(
     row=st.none() | st.sampled_from(ROW_IDS),
     compare=st.none() | st.tuples(times, times),
     source=st.none() | st.sampled_from(["eu-west", "ñ &=#"]),
+    change=st.none() | st.sampled_from(list(TRIALS)),
     incident=st.none() | st.text("0123456789abcdef", min_size=16, max_size=16),
     kiosk=st.booleans(),
 )

@@ -6,12 +6,16 @@ import re
 import runpy
 import urllib.request
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 import streamlit as st
 
-from obs import links
+from obs import api, links
+from obs.config import Settings, SourceSettings
 from obs.links import View
+from obs.prometheus import Prometheus
 from obs.ui import answer, screen
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
@@ -53,3 +57,34 @@ def test_a_page_asks_at_most_twelve_times_and_the_next_time_not_at_all(page, lab
     cold = draw()
     assert 4 <= cold <= (24 if page in TWICE else 12)
     assert draw() == 0
+
+
+def test_only_reading_endpoints_are_asked(lab_url, monkeypatch):
+    """Whatever obs does, it sends GET and POST to these; a source that lets more be done is none the worse for it."""
+    sent: set[tuple[str, str]] = set()
+    send = requests.Session.send
+
+    def seen(session, request, **more):
+        sent.add((request.method, re.sub(r"/label/[^/]+/", "/label/*/", urlsplit(request.url).path)))
+        return send(session, request, **more)
+
+    monkeypatch.setattr(requests.Session, "send", seen)
+    source = Prometheus(SourceSettings(url=lab_url, name="lab"))
+    api.report(source, View(start="2026-11-30T11:02:24Z", end="2026-11-30T11:09:56Z"), Settings(), WINDOW.end)
+    api.packed(source, WINDOW, {}, Settings())
+    assert len(sent) > 3
+    reading = {
+        "query",
+        "query_range",
+        "series",
+        "labels",
+        "label/*/values",
+        "metadata",
+        "status/buildinfo",
+        "status/runtimeinfo",
+        "rules",
+        "targets",
+    }
+    assert {
+        (method, path) for method, path in sent if method not in ("GET", "POST") or path.removeprefix("/api/v1/") not in reading
+    } == set()

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import re
 import time
+from base64 import b64decode
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import orjson
 import requests
@@ -217,12 +218,31 @@ class PrometheusSession(requests.Session):
             body = orjson.loads(response.content)
         except orjson.JSONDecodeError:
             body = None
-        said = re.sub(r"\s+", " ", str(body["error"]))[:300] if isinstance(body, dict) and body.get("error") else ""
+        secrets = _secrets(response.request)
+        said = _without(secrets, str(body["error"])) if isinstance(body, dict) and body.get("error") else ""
         if status == 200 and isinstance(body, dict) and body.get("status") == "success" and "data" in body:
             response.json = lambda **_: body  # type: ignore[method-assign]
-            self.warnings.update(dict.fromkeys(str(text)[:300] for text in body.get("warnings") or ()))
+            self.warnings.update(dict.fromkeys(_without(secrets, str(text)) for text in body.get("warnings") or ()))
             return
         raise error_for(where, status, said, body is not None, bool(response.history))
+
+
+def _secrets(sent: requests.PreparedRequest) -> list[str]:
+    """What was sent as a credential, in the forms that a source or a proxy may repeat."""
+    kind, _, value = str(sent.headers.get("Authorization") or "").partition(" ")
+    password = ""
+    if kind == "Basic":
+        with suppress(ValueError):
+            password = b64decode(value).decode("utf-8", "replace").partition(":")[2]
+    tenant = str(sent.headers.get("X-Scope-OrgID") or "")
+    return [secret for secret in (value, password, quote(password, safe=""), tenant) if secret]
+
+
+def _without(secrets: list[str], text: str) -> str:
+    """What a source said, on one line, cut, and without the credentials that it may have been so free to repeat."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return re.sub(r"\s+", " ", text)[:300]
 
 
 def _transient(error: SourceError) -> bool:

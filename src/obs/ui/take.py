@@ -22,6 +22,7 @@ from obs.ui.screen import Screen
 from obs.window import rfc3339
 
 _GRAPHS = ("prometheus", "thanos")  # flavours with Prometheus' own page at /graph
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # and their full-width forms
 _SEVERAL = 2  # metrics named under a chart; all of them stand in the popover
 
 
@@ -98,5 +99,6 @@ def table(head: Sequence[str], times: Array, columns: Sequence[Array]) -> str:
 
 
 def _safe(name: str) -> str:
-    """A label that no spreadsheet takes for a formula."""
-    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") else name
+    """A label on one line that no spreadsheet takes for a formula."""
+    name = " ".join(name.splitlines())  # the csv module leaves a lone carriage return outside quotes
+    return f"'{name}" if name.lstrip().startswith(_FORMULA) or name.startswith("\t") else name

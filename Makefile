@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types needs catalogues readme docs bench constraints audit clean
+.PHONY: help run test lint types needs catalogues readme docs bench constraints audit hashes clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ bench: .venv/dev.stamp ## measures what a page costs with 50 replicas and a day,
 constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
 	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new
 	@mv constraints.new constraints.txt
+
+hashes: .venv/run.stamp ## writes requirements-hashed.txt: what runs, with the hashes of its wheels (takes minutes)
+	$(BIN)/python tools/hashes.py
 
 audit: .venv/run.stamp ## known vulnerabilities of what runs, by pip-audit; where it cannot reach its data it says so and fails
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit

@@ -148,6 +148,16 @@ def states(page: Page) -> list[tuple[str, str]]:
     return [(name, state.strip()) for name, state in found]
 
 
+def none_is_judged(page: Page) -> None:
+    """Waits until all four rows are unknown: what the page showed before goes a moment after the sentence has come."""
+    page.wait_for_function(
+        """() => {
+          const found = [...document.querySelectorAll("section.row .state")];
+          return found.length === 4 && found.every(state => ["unknown", "desconocido"].includes(state.innerText.trim()));
+        }"""
+    )
+
+
 def api(base: str, query: str = "") -> dict[str, Any]:
     """What the JSON route of the same process says; also of a failure."""
     try:

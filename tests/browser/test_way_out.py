@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page
-from tests.browser.conftest import KV, answered, failed, states
+from tests.browser.conftest import KV, answered, failed, none_is_judged, states
 from tests.faults import Reply, Seen, serving
 
 
@@ -62,7 +62,7 @@ def test_enter_applies_a_typed_window_every_time_and_what_was_typed_can_be_put_r
     page.get_by_label("To (UTC)").fill("2026-11-30 10:09:30")
     page.get_by_label("To (UTC)").press("Enter")
     page.wait_for_selector(".obs .failed")
-    assert [state for _, state in states(page)] == ["unknown"] * 4
+    none_is_judged(page)
     _open_window(page)
     assert page.get_by_label("From (UTC)").input_value() == "2026-11-30 11:00:00"
     assert page.get_by_label("To (UTC)").input_value() == "2026-11-30 10:09:30"
@@ -73,9 +73,9 @@ def test_enter_applies_a_typed_window_every_time_and_what_was_typed_can_be_put_r
 
 def test_a_wall_screen_has_no_bar(sample: str, person: Callable[..., Page]) -> None:
     page = answered(person(), f"{sample}/?{KV}&kiosk=1")
-    assert not page.locator(".st-key-share").is_visible()
-    assert not page.get_by_role("link", name="Data").is_visible()
-    assert page.locator(".obs .age").is_visible()
+    page.locator(".st-key-share").wait_for(state="hidden")
+    page.get_by_role("link", name="Data").wait_for(state="hidden")
+    page.locator(".obs .age").wait_for()
 
 
 def test_a_source_that_falls_silent_leaves_its_last_answer_with_its_age(

@@ -166,6 +166,14 @@ def test_fewer_retries_are_no_smaller_load():
     assert got.uneven == ()
 
 
+def test_windows_that_overlap_or_stand_in_the_wrong_order_conclude_nothing():
+    before, after = window(SLOW, **TROUBLE), window()
+    found = {c.id: c for c in contrasts(before, after)}
+    got = conclude(TRIALS["lower_admission"], found, (requests(before), requests(after)), in_order=False)
+    assert got.outcome is Outcome.INCONCLUSIVE
+    assert "must end before this one begins" in render(got.reason)
+
+
 def test_what_is_not_measured_concludes_nothing():
     got = outcome("cancellation", window(generation_tokens=NAN, requests_running=NAN, requests_waiting=NAN), window())
     assert got.outcome is Outcome.INCONCLUSIVE

@@ -81,7 +81,7 @@ def test_a_source_that_is_down_is_left_alone_and_the_reason_is_said_at_once():
     assert asked.session.asked.count == before
     words = render(raised.value.says)
     assert "refused the connection" in words
-    assert words.endswith(("It is asked again in 5 s.", "It is asked again in 4 s."))
+    assert words.endswith("It is left alone for a while, and asked again by itself.")
 
 
 # ---------------------------------------------------------------- one retry

@@ -58,7 +58,7 @@ def main() -> None:
     past = answer.remembered(view) if found is None else None
     shown = Screen(view, _, notes, about, window, found, failed, past, now)
     st.set_page_config(page_title=screen.title(shown))
-    screen.keep(shown)
+    screen.keep(screen.lasting(shown) if page.url_path else shown)
     if slots.scope.open:
         with slots.scope:
             scope.draw(view, answer.known(view, window, now), _)

@@ -63,8 +63,9 @@ def _oom_row(facts: Facts, oom: OutOfMemory, names: tuple[str, ...]) -> Row:
 def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
     found = episodes(facts, judged, names)
     row = judged.symptom.id
-    steps = weigh.span(facts, found)
-    evidence = weigh.of_row(facts, judged, found)
+    main = main_episode(found)
+    steps = weigh.span(facts, main)
+    evidence = weigh.of_row(facts, judged, main)
     stage = None
     if judged.stages is not None:
         mask = (judged.applies if found else judged.shown) & steps
@@ -79,6 +80,11 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
     return Row(
         row, applying, evidence, changes(facts, row, steps, stage, evidence), coverage(facts, row), *_suspicion(facts, judged), stage=stage
     )
+
+
+def main_episode(found: tuple[Episode, ...]) -> tuple[Episode, ...]:
+    """The one that a row's evidence, stage and change are of: the one that lasts, else the longest, as the headline chooses; () of none."""
+    return tuple(sorted(found, key=lambda e: (e.end is not None, -((e.end or 0.0) - e.start)))[:1])
 
 
 def _applying(facts: Facts, judged: Judged, episode: Episode) -> Applying:

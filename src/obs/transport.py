@@ -121,8 +121,8 @@ class PrometheusSession(requests.Session):
         seconds = kwargs.pop("timeout", None) or self._source.timeout_seconds
         kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
         kwargs["auth"] = self.auth
-        if (wait := self.circuit.wait_seconds()) > 0:
-            raise SourceError(self._down(wait))
+        if self.circuit.wait_seconds() > 0:
+            raise SourceError(self._down())
         deadline = time.monotonic() + seconds + 2
         self.retries.asked()
         try:
@@ -150,8 +150,8 @@ class PrometheusSession(requests.Session):
         self._check(response)
         return response
 
-    def _down(self, seconds: float) -> Message:
-        return say("{why} It is asked again in {seconds}.", why=self._last, seconds=Quantity(max(1.0, round(seconds)), "seconds"))
+    def _down(self) -> Message:
+        return say("{why} It is left alone for a while, and asked again by itself.", why=self._last)
 
     def _read(self, response: requests.Response, deadline: float) -> bytes:
         chunks, size = [], 0

@@ -81,14 +81,22 @@ class Concluded:
     uneven: tuple[Contrast, ...]  # of these, what differs too much
 
 
-def conclude(trial: Trial, found: Mapping[str, Contrast], requests: tuple[float | None, float | None]) -> Concluded:
-    """`found` are the contrasts by id, `requests` how many were finished in the window before and in the one after."""
+def conclude(
+    trial: Trial, found: Mapping[str, Contrast], requests: tuple[float | None, float | None], *, in_order: bool = True
+) -> Concluded:
+    """`found` are the contrasts by id, `requests` how many were finished in the window before and in the one after. `in_order`: the one
+    ends before the other begins."""
     expected = tuple(_expected(found[id_], way) for id_, way in trial.moves if id_ in found)
     watched = tuple(found[id_] for id_ in trial.watched if id_ in found and id_ not in {e.contrast.id for e in expected})
     load = tuple(c for id_ in LOAD if (c := found.get(id_)) is not None and c.change is not None)
     uneven = tuple(c for c in load if abs(c.change or 0.0) > SAME_LOAD)
     worse = tuple(c for c in watched if c.moved == WORSE[c.id] and not (c.id == "requests_finished" and _less_asked(load)))
     outcome, reason = _conclusion(trial, expected, worse, uneven, requests)
+    if not in_order:
+        outcome = Outcome.INCONCLUSIVE
+        reason = say(
+            "The other window must end before this one begins: it is the time before the change. Choose it so, or set both at a moment."
+        )
     return Concluded(outcome, reason, expected, watched, worse, load, uneven)
 
 

@@ -43,13 +43,14 @@ def test_two_windows_are_compared_figure_by_figure(sample: str, person: Callable
 
 
 def test_a_trial_says_what_it_rests_on_and_stands_in_the_link(sample: str, person: Callable[..., Page]) -> None:
-    page = _opened(person(), f"{sample}/compare?{PRESSURE}&{PREFILL}&change=lower_admission")
+    times = "from=2026-11-30T11:10:30Z&to=2026-11-30T11:16:30Z&compare_from=2026-11-30T11:02:00Z&compare_to=2026-11-30T11:08:30Z"
+    page = _opened(person(), f"{sample}/compare?{times}&change=lower_admission")
     page.locator(".trial").wait_for()
     assert page.inner_text(".said .headline") == "Inconclusive."
     assert "The load was not the same" in page.inner_text(".said .advice")
     assert "Prompt length: different." in page.inner_text(".trial")
     page.locator(".st-key-versus").get_by_text("the stretch before").click()
-    page.wait_for_function("location.search.includes('compare_from=2026-11-30T10%3A55%3A30Z')")
+    page.wait_for_function("location.search.includes('compare_from=2026-11-30T11%3A04%3A30Z')")
     assert "change=lower_admission" in page.url
 
 

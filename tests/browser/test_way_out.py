@@ -96,6 +96,10 @@ def test_a_source_that_falls_silent_leaves_its_last_answer_with_its_age(
         silent = True
         page.wait_for_timeout(16_000)
         sentence = failed(page, page.url)
+        other = person()
+        other.goto(page.url.replace("/?", "/kv?"))
+        other.locator(".obs .old", has_text="The last answer of this view").wait_for()
+        other.locator(".obs .stats .stat").first.wait_for()  # its figures stay too
     assert "503" in sentence
     assert [state for _, state in states(page)][:4] == ["unknown"] * 4
     assert "The last answer of this view" in page.inner_text(".st-key-past")

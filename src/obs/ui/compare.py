@@ -10,7 +10,7 @@ import streamlit as st
 from obs import contrast, links, trial
 from obs.contrast import Contrast
 from obs.question import Figure, Said
-from obs.text import say
+from obs.text import Quantity, say
 from obs.titles import ROWS, STATES
 from obs.trial import TRIALS, Concluded, Expected, Outcome
 from obs.ui import lengths, page, versus
@@ -46,7 +46,8 @@ def draw(screen: Screen) -> None:
     concluded = None
     if screen.view.change:
         counted = contrast.requests(before), contrast.requests(after)
-        concluded = trial.conclude(TRIALS[screen.view.change], {c.id: c for c in found}, counted)
+        apart = other.window.end <= screen.window.start
+        concluded = trial.conclude(TRIALS[screen.view.change], {c.id: c for c in found}, counted, in_order=apart)
     said = _said(found, concluded)
     if concluded is None and said.state is State.CLEAR:  # a difference is neither good nor bad
         show(tag("div", tag("div", tag("span", _.tell(said.says)), cls="headline", role="status"), cls="answer said"))
@@ -67,7 +68,7 @@ def draw(screen: Screen) -> None:
 
 def _said(found: Sequence[Contrast], concluded: Concluded | None) -> Said:
     """The conclusion of a trial, else what changed most."""
-    figures = tuple(Figure(c.title, c.after, c.unit, before=c.before) for c in found[:_FIGURES] if c.moved)
+    figures = tuple(_figure(c) for c in found[:_FIGURES] if c.moved)
     if concluded is not None:
         words = {
             Outcome.HELPED: say("The change helped."),
@@ -75,7 +76,7 @@ def _said(found: Sequence[Contrast], concluded: Concluded | None) -> Said:
             Outcome.WORSE: say("The change made it worse."),
             Outcome.INCONCLUSIVE: say("Inconclusive."),
         }
-        expected = tuple(Figure(e.contrast.title, e.contrast.after, e.contrast.unit, before=e.contrast.before) for e in concluded.expected)
+        expected = tuple(_figure(e.contrast) for e in concluded.expected)
         return Said(_STATES[concluded.outcome], words[concluded.outcome], expected, (concluded.reason,))
     moved = [c for c in found if c.moved]
     told = [c for c in found if c.effect is not None]
@@ -99,6 +100,11 @@ def _said(found: Sequence[Contrast], concluded: Concluded | None) -> Said:
     rose = (first.change or 0.0) > 0
     says = say("What rose most: {what}.", what=first.title) if rose else say("What fell most: {what}.", what=first.title)
     return Said(State.CLEAR, says, figures)
+
+
+def _figure(c: Contrast) -> Figure:
+    other = Quantity(float("nan") if c.before is None else c.before, c.unit)
+    return Figure(c.title, c.after, c.unit, say("{figure} in the other window", figure=other))
 
 
 def _trial(concluded: Concluded, _: Reader) -> None:

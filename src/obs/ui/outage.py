@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from obs.text import Message
@@ -13,6 +11,7 @@ from obs.ui.failure import failed
 from obs.ui.headline import answered
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
+from obs.ui.page import outdated
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.ui.strip import strip
@@ -48,15 +47,11 @@ def _past(screen: Screen) -> None:
     _ = screen.reader
     if screen.past is None:
         return
-    answer, made = screen.past
-    readings, diagnosis = answer.readings, answer.diagnosis
-    words = _(
-        "The last answer of this view, {age} old, for {window}. It may no longer hold.",
-        age=_.length(max(0.0, time.time() - made)),
-        window=_.window(readings.start, readings.end),
-    )
+    answer = screen.past[0]
+    diagnosis = answer.diagnosis
     with st.container(key="past"):
-        show(tag("div", tag("p", words, cls="old"), answered(diagnosis, _), strip(diagnosis, _), cls="before"))
+        outdated(screen)
+        show(tag("div", answered(diagnosis, _), strip(diagnosis, _), cls="before"))
         for verdict in diagnosis.verdicts:
             with st.container(key=f"card-past-{verdict.row}"):
                 show(tag("div", card(verdict, diagnosis, answer.courses, _), cls="before"))

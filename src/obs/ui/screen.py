@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import streamlit as st
@@ -49,6 +49,11 @@ def title(screen: Screen) -> str:
 def keep(screen: Screen) -> None:
     """Hands the screen to the page that runs next."""
     st.session_state[_KEY] = screen
+
+
+def lasting(screen: Screen) -> Screen:
+    """Where the source fails: with the last good answer of this view in its place, so that a page keeps its figures. `failed` stays."""
+    return replace(screen, answer=screen.past[0]) if screen.answer is None and screen.past is not None else screen
 
 
 def current() -> Screen:

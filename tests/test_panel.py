@@ -10,8 +10,9 @@ from obs.config import Settings
 from obs.course import Course
 from obs.links import View
 from obs.palette import COLORS, dashes, replica_colors
+from obs.strokes import thinned
 from obs.ui import address, answer, panel, take, zoom
-from obs.ui.plot import LINES, Plot, Rule, plotted, thinned
+from obs.ui.plot import LINES, Plot, Rule, plotted
 from obs.ui.reader import Reader
 from obs.verdict import Episode
 

@@ -15,8 +15,9 @@ from obs.config import Settings
 from obs.course import Course
 from obs.links import View
 from obs.report_json import to_json
-from obs.retrospective.chart import HEIGHT, WIDTH, chart, thinned
+from obs.retrospective.chart import HEIGHT, POINTS, WIDTH, chart
 from obs.retrospective.document import TITLES, document
+from obs.series import Grid
 from obs.text import say
 from obs.verdict import Episode, Evidence, Stance
 
@@ -163,12 +164,16 @@ def test_the_worst_lines_are_drawn_and_the_others_counted(pressure):
     assert drawn.others == "12 more below these"
 
 
-def test_thinning_keeps_every_peak():
-    values = np.zeros((1, 5000))
+def test_a_long_line_is_thinned_and_keeps_its_peak(pressure):
+    count = 5000
+    long = replace(pressure, readings=replace(pressure.readings, grid=Grid(pressure.diagnosis.start, 0.1, count)))
+    values = np.zeros((1, count))
     values[0, 4321] = 7.0
-    times, kept = thinned(np.arange(5000.0), values)
-    assert times.size <= 340
-    assert kept.max() == 7.0
+    piece = Evidence("requests_waiting", say("Waiting"), Stance.SUPPORTS, "count", say("x"), value=7.0)
+    drawn = chart(piece, Course(("a",), values), long, (), gateway=False)
+    points = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", drawn.lines[0].path)]
+    assert 100 < len(points) <= POINTS
+    assert min(points) == pytest.approx(HEIGHT * (1 - 7 / 7.5), abs=0.1)  # 7 under marks of 2.5
 
 
 # ---------------------------------------------------------------- the command

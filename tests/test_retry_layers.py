@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.arrays import by_hand, course, facts
 
+from obs.course import Courses
 from obs.diagnosis import diagnose
 from obs.signals import SIGNALS, Level
 
@@ -74,3 +75,17 @@ def test_the_rows_are_told_by_their_labels_whatever_their_order():
 def test_the_diagnosis_says_the_product():
     got = diagnose(site([("llm", "envoy", 0.5), ("door", "haproxy", 1 / 3)])).verdict("load_after_timeouts")
     assert next(e for e in got.evidence if e.signal == "layers").value == pytest.approx(3.0, rel=0.01)
+
+
+def test_a_request_that_two_layers_hold_open_is_one_and_the_line_is_the_figure_s():
+    """Both gateways hold the same three of ten requests: seven are held for nobody, in the evidence and in the line that is drawn."""
+    readings = site([("llm", "envoy", 0.5), ("door", "haproxy", 1 / 3)])
+    held = replace(readings.signals["gateway_attempts"], signal=SIGNALS["gateway_active"], values=np.full((2, STEPS), 3.0))
+    running = replace(readings.signals["requests_running"], values=np.full((1, STEPS), 10.0))
+    readings = replace(readings, signals={**readings.signals, "gateway_active": held, "requests_running": running})
+    found = diagnose(readings)
+    piece = next(e for e in found.verdict("load_after_timeouts").evidence if e.signal == "abandoned_requests")
+    course = Courses(readings, found.thresholds).course(piece)
+    assert piece.value == pytest.approx(7.0)
+    assert course is not None
+    assert np.nanmax(course.values) == pytest.approx(7.0)

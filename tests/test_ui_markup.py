@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from obs.strokes import thinned
 from obs.ui.bar import escaped
 from obs.ui.markup import Html, tag, text
-from obs.ui.plot import thinned
 from obs.ui.reader import Reader
 from obs.ui.spark import HEIGHT, WIDTH, sparkline
 from obs.verdict import Episode

@@ -84,7 +84,8 @@ class Cached:
         return self.source.timed(inspection) if isinstance(self.source, Inspectable) else inspection
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
-        """From what is held; what is missing is asked for in as few stretches as there are."""
+        """From what is held; what is missing is asked for in as few stretches as there are. Raises what the source raises, to everybody
+        who waits for the same."""
         first, last = _chunk(grid, 0), _chunk(grid, grid.count - 1)
         keys = [[_key(query, grid, chunk) for chunk in range(first, last + 1)] for query in queries]
         parts: dict[Key, Answer] = {}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from obs import inside
 from obs.correlation import Bins, at_end, mean_in, minutes, ranks
 from obs.facts import Facts
 from obs.flow import flow
@@ -107,27 +108,23 @@ def contrast(id_: str, before: Facts, after: Facts) -> Contrast:
 
 
 def by_minute(facts: Facts, id_: str) -> Array:
-    """The figure of each minute of the window that has one, in the order of time."""
+    """The figure of each minute of the window that has one, in the figure's unit and the order of time."""
     bins = minutes(facts.grid, facts.readings.start, facts.readings.end, facts.readings.rate_seconds)
     line = _line(facts, id_, bins)
     return line[np.isfinite(line)]
 
 
 def level(facts: Facts, id_: str) -> float | None:
-    """The figure of the window: of means over all its requests, else the median minute. None where nothing was measured."""
+    """The figure of the window in its unit: of means over all its requests, else the median minute. None where nothing was measured."""
     if id_ in SIGNALS and facts.reading(id_).total is not None:
-        inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
-        total, count = (float(np.nansum(line[0, inside])) for line in facts.summed(id_))
-        return total / count if count > 0 else None
+        return inside.mean(facts, id_)
     line = by_minute(facts, id_)
     return float(np.median(line)) if line.size else None
 
 
 def requests(facts: Facts) -> float | None:
     """How many requests were finished in the window; None where nobody counted."""
-    inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
-    done = total_of(facts.values("requests_finished"))[inside]
-    return float(np.nansum(done) * facts.grid.step) if np.isfinite(done).any() else None
+    return inside.counted(facts.values("requests_finished"), inside.inside(facts), facts.grid.step)
 
 
 def _arrivals(facts: Facts) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 from obs.conditions import Condition
 from obs.facts import Facts
 from obs.oom import out_of_memory
-from obs.series import Array, divide, total_of, trailing, worst
+from obs.series import Array, worst
 from obs.signals import SIGNALS, Kind, Level, Readings
 from obs.symptoms import ERRORS, FIRST_TOKEN, GPU_FULL, LATENCY, OUT_OF_MEMORY, PRESSURE, RETRIES, WORK_LEFT
 from obs.verdict import Evidence, Threshold
@@ -27,8 +27,8 @@ _DERIVED: Mapping[str, Callable[[Facts], Array]] = {
     "network_time": lambda facts: facts.network,
     "amplification": lambda facts: 1.0 + facts.retry_ratio,
     "layers": lambda facts: facts.layers_product,
-    "abandoned_requests": lambda facts: _abandoned(facts),
-    "engine_aborts": lambda facts: _aborts(facts),
+    "abandoned_requests": lambda facts: facts.unattended,
+    "engine_aborts": lambda facts: facts.aborts_per_timeout,
     "restarts": lambda facts: np.cumsum(out_of_memory(facts).deaths, axis=1).astype(np.float64),
 }
 _AT_GATEWAYS = ("retry_ratio", "timeouts", "amplification")  # judged at each gateway; other figures may come from one and be of replicas
@@ -107,17 +107,3 @@ class Courses:
         if reading.signal.kind is Kind.COUNT:  # only the increments of a lifetime counter mean something
             return np.maximum(np.diff(reading.values, axis=1, prepend=np.nan), 0.0)
         return self.facts.mean(signal) if reading.signal.kind is Kind.MEAN else self.facts.values(signal)
-
-
-def _abandoned(facts: Facts) -> Array:
-    """Requests in the engines that no gateway holds open, over two minutes, [1, steps]."""
-    steps, open_ = facts.minutes(2), total_of(facts.values("gateway_active"))[None, :]
-    known = np.isfinite(open_)
-    lasting = trailing(np.where(known, facts.work - open_, 0.0), steps) / steps
-    return np.where(known, np.maximum(lasting, 0.0), np.nan)
-
-
-def _aborts(facts: Facts) -> Array:
-    """Engine aborts for each time-out, over two minutes, [1, steps]; NaN where next to nothing timed out."""
-    late, aborts = (trailing(total_of(facts.values(s))[None, :], facts.minutes(2)) for s in ("gateway_timeouts", "engine_aborts"))
-    return np.where(late * facts.grid.step >= 2, divide(aborts, late), np.nan)

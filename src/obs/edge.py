@@ -39,6 +39,11 @@ class Edge(Means):
             out[(mine == self.in_front.T).all(axis=1)] = worst(values[mine]) if mine.any() else np.nan
         return out
 
+    def systems(self, signal: str) -> dict[tuple[str, str], str]:
+        """The system (Envoy, a router, ...) of each gateway row that has the signal, by the row's key in `gateways`; "" if unknown."""
+        reading = self.reading(signal)
+        return dict(zip(keys(reading), (labels.get("system", "") for labels in reading.row_labels), strict=False))
+
     def over_layers(self, signal: str) -> Array:
         """A gateway signal over the whole view, [steps]. The rows of one system in a namespace add up; of several systems there, one stands
         behind the other and sees the same requests, so the largest total counts."""
@@ -69,8 +74,7 @@ class Edge(Means):
 
         Of several rows of one system in front of a replica the worst counts: they stand side by side, not one behind the other.
         """
-        reading, found = self.reading("gateway_retries"), {}
-        systems = dict(zip(keys(reading), (labels.get("system", "") for labels in reading.row_labels), strict=False))
+        found, systems = {}, self.systems("gateway_retries")
         for system in sorted(set(systems.values()) - {""}):
             mine = np.array([systems.get(key) == system for key in self.gateways])
             found[system] = self.for_replicas(np.where(mine[:, None], 1.0 + self.retry_ratio, np.nan))

@@ -12,6 +12,8 @@ import numpy as np
 from obs.edge import Edge
 from obs.series import Array, Mask, anywhere, backward_max, divide, latch, median, settle, spans, total_of, trailing
 
+ONE_START_SECONDS = 120.0  # counters that begin again and a pod's restart within this are one
+LEAST_TIMEOUTS = 2.0  # in two minutes: to fewer, aborts are not held
 FOR_EVER_SECONDS = 86400.0
 STALL_BY_ANSWERS_SECONDS = 600.0  # where answers alone are counted: a long one may take minutes
 STALL_WITHOUT_STEPS_SECONDS = 300.0  # tokens may be counted at a request's end: silence must be longer to mean a stall
@@ -72,15 +74,20 @@ class Facts(Edge):
         return first | restarts | self._appeared
 
     @cached_property
+    def restarts(self) -> Mask:
+        """Starts of a process that was there before; what shows one start within two minutes (a counter, a pod) is one stretch."""
+        before = np.cumsum(self.measured, axis=1) - self.measured > 0
+        return settle(self.started & before, 1, self.grid.steps(ONE_START_SECONDS))
+
+    @cached_property
     def _appeared(self) -> Mask:
         """The replica's series begin here, after a gap, while the grid is longer: it is new, or it was away."""
         row, first, last = spans(self.measured)
         again = np.zeros(row.size, dtype=np.bool_)
         again[1:] = row[1:] == row[:-1]
         away = first - np.where(again, np.roll(last, 1), -1) - 1
-        before = np.concatenate(
-            ([False, False], np.logical_or.accumulate(anywhere(self.measured)))
-        )  # anything at all, until the step before last
+        anything = np.logical_or.accumulate(anywhere(self.measured))
+        before = np.concatenate(([False, False], anything))  # until the step before last
         new = (away >= self.grid.steps(self.limit("hold"))) & (again | before[first])  # else a late beginning is the recording's
         out = np.zeros_like(self.measured)
         out[row[new], first[new]] = True
@@ -149,6 +156,22 @@ class Facts(Edge):
     def work(self) -> Array:
         """Running and waiting requests of all replicas, [1, steps]."""
         return total_of(self.working)[None, :]
+
+    @cached_property
+    def unattended(self) -> Array:
+        """Requests in the engines beyond those that the gateways hold open, mean of two minutes, [1, steps]. NaN where the gateways or
+        the engines do not tell."""
+        steps, open_ = self.minutes(2), self.over_layers("gateway_active")[None, :]
+        known = np.isfinite(open_) & np.isfinite(self.work)
+        beyond = trailing(np.where(known, self.work - open_, 0.0), steps) / steps
+        return np.where(known, np.maximum(beyond, 0.0), np.nan)  # below 0 while requests are on their way
+
+    @cached_property
+    def aborts_per_timeout(self) -> Array:
+        """Engine aborts for each time-out, over two minutes, [1, steps]; NaN where next to nothing timed out."""
+        late, aborts = self.over_layers("gateway_timeouts"), total_of(self.values("engine_aborts"))
+        late, aborts = (trailing(rate[None, :], self.minutes(2)) for rate in (late, aborts))
+        return np.where(late * self.grid.step >= LEAST_TIMEOUTS, divide(aborts, late), np.nan)
 
     @cached_property
     def fleet_waste(self) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 
 from obs import histogram, inside
 from obs.facts import Facts
-from obs.first_token_stages import TITLES, Breakdown, mean_of
+from obs.first_token_stages import TITLES, Breakdown
 from obs.histogram import Bounded, Side
 from obs.question import Figure
 from obs.series import Array, Mask, divide, total_of
@@ -114,19 +114,18 @@ _SAME = 0.0005  # of all: what no figure shows
 
 
 def _tokens(facts: Facts, window: Mask) -> Figure | None:
-    everywhere = np.ones(facts.rows, dtype=np.bool_)
-    itl = mean_of(facts, "itl", everywhere)
+    itl = facts.joint_mean("itl")
     if not np.isfinite(itl[window]).any():
         return None
     return Figure(
-        say("Inter-token latency, mean"), _mean_over(facts, "itl", window), "seconds",
+        say("Inter-token latency, mean"), inside.mean(facts, "itl"), "seconds",
         say("highest {peak}", peak=Quantity(float(np.nanmax(itl[window])), "seconds")), inside.usual(facts, itl, None),
     )  # fmt: skip
 
 
 def _prompts(facts: Facts, window: Mask) -> Figure | None:
     """How long prompts are, and how much of them the prefix cache has already."""
-    mean, buckets = _mean_over(facts, "prompt_length", window), facts.readings.buckets.get("prompt_length")
+    mean, buckets = inside.mean(facts, "prompt_length"), facts.readings.buckets.get("prompt_length")
     if mean is None:
         return None
     found = histogram.over(buckets, window, 0.95) if buckets is not None else None
@@ -135,7 +134,7 @@ def _prompts(facts: Facts, window: Mask) -> Figure | None:
     known = [say("p95 {p95}", p95=found.says("tokens"))] if found is not None else []
     known += [cached] if cached is not None else []
     words = say("{one}; {other}", one=known[0], other=known[1]) if len(known) == 2 else known[0] if known else None
-    usual = inside.usual(facts, mean_of(facts, "prompt_length", np.ones(facts.rows, dtype=np.bool_)), None)
+    usual = inside.usual(facts, facts.joint_mean("prompt_length"), None)
     return Figure(say("Prompt length, mean"), mean, "tokens", words, usual)
 
 
@@ -143,12 +142,3 @@ def hit_ratio(facts: Facts, rows: Mask) -> Array:
     """Prompt tokens found in the prefix cache, of those looked for, [steps]; NaN where none was looked for."""
     hits, queries = (total_of(facts.values(f"prefix_cache_{part}")[rows]) for part in ("hits", "queries"))
     return np.where(np.isfinite(hits), divide(np.nan_to_num(hits), queries), np.nan)
-
-
-def _mean_over(facts: Facts, signal: str, window: Mask) -> float | None:
-    """The mean over all requests of the window: sum by count."""
-    reading = facts.reading(signal)
-    if reading.total is None or reading.count is None:
-        return None
-    total, count = float(np.nansum(reading.total[:, window])), float(np.nansum(reading.count[:, window]))
-    return total / count if count > 0 else None

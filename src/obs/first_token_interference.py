@@ -13,9 +13,9 @@ import numpy as np
 
 from obs.correlation import SOME, Bins, Correlation, at_end, mean_in, rank_correlation
 from obs.facts import Facts
-from obs.first_token_relations import bins_of, told, untold
-from obs.first_token_stages import mean_of
+from obs.first_token_relations import bins_of
 from obs.histogram import quantile
+from obs.relation import told, untold
 from obs.series import Array, Mask, total_of
 from obs.text import Message, Quantity, say
 
@@ -69,7 +69,7 @@ def computed(facts: Facts) -> Array:
 def _latency(facts: Facts, bins: Bins, tail: bool) -> Array:
     """The slowest tokens of each bin where there were enough; else the mean."""
     if not tail:
-        return at_end(mean_of(facts, "itl", np.ones(facts.rows, dtype=np.bool_)), bins)
+        return at_end(facts.joint_mean("itl"), bins)
     buckets = facts.readings.buckets["itl"]
     rates = np.nan_to_num(buckets.rates[:, bins.last])
     enough = rates[-1] * facts.readings.rate_seconds >= LEAST_TOKENS

@@ -5,8 +5,6 @@ Of one replica, the one on which most time was waited: between replicas, differe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from obs import inside
@@ -14,33 +12,9 @@ from obs.correlation import SOME, STRONG, Bins, Correlation, at_end, mean_in, mi
 from obs.facts import Facts
 from obs.first_token_figures import hit_ratio
 from obs.means import LEAST_OBSERVATIONS
+from obs.relation import Relation, Relations, told, untold
 from obs.series import Array, divide
-from obs.text import Message, Quantity, say, say_n
-
-FEW = 10  # pairs; with fewer the sentence says so
-
-
-@dataclass(frozen=True)
-class Relation:
-    """`x` against the mean time to first token, one pair a bin, NaN where either is not known; `times`: Unix seconds of the bins' ends."""
-
-    signal: str
-    title: Message
-    unit: str
-    x: Array
-    ttft: Array
-    times: Array
-    found: Correlation
-    says: Message
-
-
-@dataclass(frozen=True)
-class Relations:
-    """The relations on one replica; `seconds` is a bin's length."""
-
-    replica: str
-    seconds: float
-    items: tuple[Relation, ...]
+from obs.text import Message, say
 
 
 def busiest(facts: Facts) -> int | None:
@@ -102,21 +76,3 @@ def _says(found: Correlation, title: Message, x: Array, ttft: Array) -> Message:
         else say("The more of it, the earlier the first token, somewhat")
     )
     return told(found, words)
-
-
-def untold(found: Correlation, title: Message, x: Array, y: Array) -> Message:
-    """Why there is no correlation."""
-    known = np.isfinite(x) & np.isfinite(y)
-    if not known.any():
-        return say("{title} was not measured.", title=title)
-    if found.n and np.ptp(x[known]) == 0:
-        return say("{title} was the same all the time: nothing to compare.", title=title)
-    return say_n("{n} pair is too few to compare.", "{n} pairs are too few to compare.", found.n)
-
-
-def told(found: Correlation, words: Message) -> Message:
-    """The words with the figure and its sample size."""
-    rho = Quantity(round(found.rho or 0.0, 2), "count")
-    if found.n < FEW:
-        return say("{words}: rank correlation {rho}, from {n} pairs only.", words=words, rho=rho, n=found.n)
-    return say("{words}: rank correlation {rho}, from {n} pairs.", words=words, rho=rho, n=found.n)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from obs import inside
 from obs.facts import Facts
 from obs.series import Array
 
@@ -35,10 +36,10 @@ class Spread:
 
 def spread(facts: Facts, signal: str = "ttft") -> Spread | None:
     """The distribution over the window; None where nothing was observed in it."""
-    buckets, readings = facts.readings.buckets.get(signal), facts.readings
+    buckets = facts.readings.buckets.get(signal)
     if buckets is None:
         return None
-    steps = np.flatnonzero((facts.grid.times >= readings.start) & (facts.grid.times <= readings.end))
+    steps = np.flatnonzero(inside.inside(facts))
     cumulative = np.maximum.accumulate(np.nan_to_num(buckets.rates[:, steps]), axis=0)
     made = np.diff(cumulative, axis=0, prepend=0.0) * facts.grid.step
     held = np.flatnonzero(made.sum(axis=1) > 0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from obs.conditions import hold
 from obs.facts import Facts
-from obs.series import Array, Mask, divide, total_of
+from obs.series import Array, Mask, divide
 from obs.symptoms import PRESSURE
 from obs.text import Message, say
 
@@ -53,24 +53,9 @@ class Breakdown:
         return found
 
 
-def counted(facts: Facts, signal: str, rows: Mask) -> tuple[Array, Array]:
-    """Total and count per second of these replicas together, [steps] each; NaN where the signal has none."""
-    reading = facts.reading(signal)
-    if reading.total is None or reading.count is None:
-        return (np.full(facts.grid.count, np.nan),) * 2
-    return total_of(reading.total[rows]), total_of(reading.count[rows])
-
-
-def mean_of(facts: Facts, signal: str, rows: Mask) -> Array:
-    """The mean over the requests of these replicas, [steps]: no mean of means; NaN where the series have ended."""
-    total, count = (values[None, :] for values in counted(facts, signal, rows))
-    mean: Array = np.where(np.isfinite(count), facts.shortest(total, count, (count,))[0], np.nan)[0]
-    return mean
-
-
 def breakdown(facts: Facts, rows: Mask) -> Breakdown:
     """The stages of these replicas, [replicas], over the grid."""
-    ttft, queue, prefill = (mean_of(facts, signal, rows) for signal in ("ttft", "queue_time", "prefill_time"))
+    ttft, queue, prefill = (facts.joint_mean(signal, rows) for signal in ("ttft", "queue_time", "prefill_time"))
     told = np.nan_to_num(queue) + np.nan_to_num(prefill)
     known = np.isfinite(ttft)
     share = np.where(told > ttft, np.nan_to_num(divide(ttft, told)), 1.0)

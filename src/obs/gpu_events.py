@@ -11,10 +11,9 @@ import numpy as np
 
 from obs import inside
 from obs.facts import Facts
-from obs.series import Array, Mask, near, runs, settle
+from obs.series import Array, Mask, near, runs
 from obs.text import Message, say
 
-APART_SECONDS = 120.0  # counters that begin again and a pod's restart within this are one
 AROUND_SECONDS = 300.0  # a container's last end, and the start that shows it
 
 
@@ -111,7 +110,7 @@ def _host(facts: Facts) -> Iterator[Event]:
         yield from _counted(facts, np.maximum(np.nan_to_num(np.diff(counts, axis=1, prepend=np.nan)), 0.0), words)
         return
     killed = near(facts.values("container_oom_killed") > 0, facts.grid.steps(AROUND_SECONDS))
-    for row, step in _events(facts, _started(facts) & killed):
+    for row, step in _events(facts, facts.restarts & killed):
         yield _event(facts, row, step, words)
 
 
@@ -128,11 +127,5 @@ def _xids(facts: Facts) -> Iterator[Event]:
 
 
 def _starts(facts: Facts) -> Iterator[Event]:
-    for row, step in _events(facts, _started(facts)):
+    for row, step in _events(facts, facts.restarts):
         yield _event(facts, row, step, say("the process started again"))
-
-
-def _started(facts: Facts) -> Mask:
-    """Starts of processes that were there before; what shows one start within two minutes is one."""
-    before = np.cumsum(facts.measured, axis=1) - facts.measured > 0
-    return settle(facts.started & before, 1, facts.grid.steps(APART_SECONDS))

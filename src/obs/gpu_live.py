@@ -19,9 +19,9 @@ def lengths(facts: Facts) -> tuple[Length, ...]:
     """Prompt lengths of the window at p50, p95 and the longest, each with the mean answer: a sequence holds both. The mean alone where
     there are no buckets; empty where nothing was observed. Lengths are bounds where the buckets tell no more: the label says so."""
     window, buckets = inside.inside(facts), facts.readings.buckets.get("prompt_length")
-    answer = _mean(facts, "output_length") or 0.0
+    answer = inside.mean(facts, "output_length") or 0.0
     if buckets is None:
-        mean = _mean(facts, "prompt_length")
+        mean = inside.mean(facts, "prompt_length")
         return (Length("mean", mean + answer),) if mean is not None else ()
     found = (("p50", histogram.over(buckets, window, 0.5)), ("p95", histogram.over(buckets, window, 0.95)),
              ("max", histogram.longest(buckets, window)))  # fmt: skip
@@ -30,15 +30,6 @@ def lengths(facts: Facts) -> tuple[Length, ...]:
 
 def _label(label: str, length: Bounded) -> str:
     return {Side.AT_MOST: f"{label} ≤", Side.MORE_THAN: f"{label} >", Side.WITHIN: label}[length.side]
-
-
-def _mean(facts: Facts, signal: str) -> float | None:
-    """The mean over the window and all replicas: the sum of all by the count of all."""
-    window, reading = inside.inside(facts), facts.reading(signal)
-    if reading.total is None or reading.count is None:
-        return None
-    count = float(np.nansum(reading.count[:, window]))
-    return float(np.nansum(reading.total[:, window])) / count if count > 0 else None
 
 
 def running(facts: Facts) -> int:

@@ -27,11 +27,11 @@ _LOAD = frozenset({"vllm:lora_requests_info"})  # its labels are the load of the
 _OF_AN_ALERT = ("alertname", "severity", "namespace", "pod", "instance", "model_name", "model")
 STEPS = 360  # of the window, at most
 CLOSER = 12  # stretches that are asked again
-LEAST_SECONDS = 60.0  # a scrape is not looked for more finely than this
 
 
 def history(source: Source, readings: Readings, scope: Mapping[str, tuple[str, ...]]) -> History:
-    """Info metrics of the replicas in view, and the firing alerts of the scope. A source that refuses one of them is a reason, no error."""
+    """Info metrics of the replicas in view, and the firing alerts of the scope. A source that refuses one of them is a reason, no
+    error; one that cannot be reached at all raises SourceError."""
     names = source.metric_names(readings.start, readings.end)
     recorded = source.about().flavor == "bundle"
     infos: tuple[Shown, ...] = ()
@@ -82,7 +82,7 @@ def _shown(source: Source, readings: Readings, metrics: Sequence[str]) -> tuple[
     """The series of these metrics with the stretches in which they were seen, to the scrape where the steps allow or are asked again."""
     if not metrics:
         return ()
-    scrape = max(readings.scrape_seconds, min(LEAST_SECONDS, readings.scrape_seconds))
+    scrape = readings.scrape_seconds
     step = max(scrape, float(np.ceil((readings.end - readings.start) / STEPS / scrape) * scrape))
     grid = Grid.covering(readings.start + step, readings.end, step)  # each step looks back over itself
     found: list[Shown] = []

@@ -37,6 +37,16 @@ def peak(values: Array, steps: Mask) -> float | None:
     return float(np.nanmax(seen)) if np.isfinite(seen).any() else None
 
 
+def mean(facts: Means, signal: str) -> float | None:
+    """The mean over the window and all replicas, in the signal's unit: the sum of all that was observed by its number. None where nothing
+    was, or where the signal is no mean."""
+    window, reading = inside(facts), facts.reading(signal)
+    if reading.total is None or reading.count is None:
+        return None
+    count = float(np.nansum(reading.count[:, window]))
+    return float(np.nansum(reading.total[:, window])) / count if count > 0 else None
+
+
 def counted(rates: Array, steps: Mask, step_seconds: float) -> float | None:
     """How many were counted in these steps over all rows, from rates per second; None where none is known."""
     seen = rates[..., steps]

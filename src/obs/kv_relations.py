@@ -5,40 +5,14 @@ Of one replica, the one with most preemptions: between replicas, differences of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from obs import inside
 from obs.correlation import SOME, STRONG, Bins, Correlation, at_end, mean_in, minutes, rank_correlation
 from obs.facts import Facts
+from obs.relation import Relation, Relations, told, untold
 from obs.series import Array, divide
-from obs.text import Message, Quantity, say, say_n
-
-FEW = 10  # pairs; with fewer the sentence says so
-
-
-@dataclass(frozen=True)
-class Relation:
-    """`x` against preemptions per second, one pair a bin, NaN where either is not known; `times`: Unix seconds of the bins' ends."""
-
-    signal: str
-    title: Message
-    unit: str
-    x: Array
-    preemptions: Array
-    times: Array
-    found: Correlation
-    says: Message
-
-
-@dataclass(frozen=True)
-class Relations:
-    """The three relations on one replica; `seconds` is a bin's length."""
-
-    replica: str
-    seconds: float
-    items: tuple[Relation, ...]
+from obs.text import Message, say
 
 
 def relations(facts: Facts) -> Relations | None:
@@ -73,13 +47,9 @@ def _says(found: Correlation, title: Message, x: Array, rate: Array) -> Message:
     """The relation in one plain sentence, with its sample size."""
     if found.rho is None:
         known = np.isfinite(x) & np.isfinite(rate)
-        if not known.any():
-            return say("{title} was not measured.", title=title)
-        if not (rate[known] > 0).any():
+        if known.any() and not (rate[known] > 0).any():
             return say("There were no preemptions: nothing to compare.")
-        if np.ptp(x[known]) == 0:
-            return say("{title} was the same all the time: nothing to compare.", title=title)
-        return say_n("{n} pair is too few to compare.", "{n} pairs are too few to compare.", found.n)
+        return untold(found, title, x, rate)
     size = abs(found.rho)
     words = (
         say("No clear relation")
@@ -90,8 +60,4 @@ def _says(found: Correlation, title: Message, x: Array, rate: Array) -> Message:
         if found.rho > 0
         else say("Fewer preemptions with more of it")
     )
-    few = found.n < FEW
-    rho = Quantity(round(found.rho, 2), "count")
-    if few:
-        return say("{words}: rank correlation {rho}, from {n} pairs only.", words=words, rho=rho, n=found.n)
-    return say("{words}: rank correlation {rho}, from {n} pairs.", words=words, rho=rho, n=found.n)
+    return told(found, words)

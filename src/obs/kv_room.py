@@ -40,7 +40,7 @@ def room(facts: Facts) -> Room | None:
     capacity = facts.values("kv_capacity_tokens")[:, window]
     if not np.isfinite(capacity).any():
         return None
-    smallest, answer = float(np.nanmin(capacity)), _mean(facts, "output_length")
+    smallest, answer = float(np.nanmin(capacity)), inside.mean(facts, "output_length")
     fits = tuple(_fit(title, length, smallest, answer) for title, length in _lengths(facts))
     return Room(smallest, answer, fits) if fits else None
 
@@ -60,15 +60,6 @@ def _lengths(facts: Facts) -> list[tuple[Message, Bounded]]:
             (say("the longest prompt"), histogram.longest(buckets, window)),
         ]
     else:
-        mean = _mean(facts, "prompt_length")
+        mean = inside.mean(facts, "prompt_length")
         found = [(say("the mean prompt"), Bounded(mean, histogram.Side.WITHIN) if mean is not None else None)]
     return [(title, length) for title, length in found if length is not None]
-
-
-def _mean(facts: Facts, signal: str) -> float | None:
-    """The mean over the window and all replicas: the sum of all by the count of all."""
-    window, reading = inside.inside(facts), facts.reading(signal)
-    if reading.total is None or reading.count is None:
-        return None
-    count = float(np.nansum(reading.count[:, window]))
-    return float(np.nansum(reading.total[:, window])) / count if count > 0 else None

@@ -133,13 +133,20 @@ class Means:
             return nothing, nothing
         return self._aligned(reading, reading.total), self._aligned(reading, reading.count)
 
-    def summed(self, signal: str) -> tuple[Array, Array]:
-        """Total and count per second of all rows together, each [1, steps]."""
+    def summed(self, signal: str, rows: Mask | slice = slice(None)) -> tuple[Array, Array]:
+        """Total and count per second of all rows together, or of these ([rows]), each [1, steps]; NaN where the signal has none."""
         reading = self.reading(signal)
         nothing = np.full((1, self.grid.count), np.nan)
         if reading.total is None or reading.count is None:
             return nothing, nothing
-        return total_of(reading.total)[None, :], total_of(reading.count)[None, :]
+        return total_of(reading.total[rows])[None, :], total_of(reading.count[rows])[None, :]
+
+    def joint_mean(self, signal: str, rows: Mask | slice = slice(None)) -> Array:
+        """The mean over the requests of all rows, or of these, [steps], in the signal's unit: no mean of means. NaN where too few were
+        observed, or the series have ended."""
+        total, count = self.summed(signal, rows)
+        mean: Array = np.where(np.isfinite(count), self.shortest(total, count, (count,))[0], np.nan)[0]
+        return mean
 
     def recent_rate(self, signal: str) -> Array:
         """A rate of rare events, over three minutes; 0 as soon as none was counted within the rate window."""

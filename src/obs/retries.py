@@ -10,13 +10,13 @@ from obs import inside, retries_figures
 from obs.facts import Facts
 from obs.question import Said
 from obs.retries_flow import tokens
+from obs.retry_evidence import CANCELLED_RATIO
 from obs.series import Array, Mask, total_of
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, Finding, State, Verdict
 from obs.wording import when_words
 
 FEW_LEFT = 5.0  # callers that left in the window: fewer are chance
-CANCELLED_RATIO = 0.1  # of the callers that left: fewer aborts, and most of their work goes on
 
 
 def answer(facts: Facts, verdict: Verdict, findings: Sequence[Finding]) -> Said:

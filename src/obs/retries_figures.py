@@ -8,7 +8,7 @@ from obs import inside
 from obs.edge import MOST_RETRIES
 from obs.facts import Facts
 from obs.question import Figure
-from obs.retries_flow import at_finish, layers, refused, tokens, unattended
+from obs.retries_flow import at_finish, layers, refused, tokens
 from obs.retry_evidence import ABANDONED_LEAST, ABANDONED_RATIO
 from obs.series import Array, Mask
 from obs.text import Message, Quantity, say
@@ -129,7 +129,7 @@ def _both(first: Message | None, other: Message | None) -> Message | None:
 
 def _unattended(facts: Facts, window: Mask, seen: bool) -> Figure:
     """`seen`: whether the diagnosis found retries or abandoned work; else it may be a ramp that two gauges see at two moments."""
-    title, held = say("Held for nobody, most"), unattended(facts)
+    title, held = say("Held for nobody, most"), facts.unattended[0]
     peak = inside.peak(held[None, :], window)
     if peak is None:
         return Figure(title, None, "count", facts.reading("gateway_active").why, None, State.UNKNOWN)

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from obs.facts import Facts
-from obs.means import keys
-from obs.series import Array, Mask, total_of, trailing
+from obs.series import Array, Mask, total_of
 
 _USED_UP = ("limit_exceeded", "exhausted", "URX", "failed_fallbacks")  # what gateways call retries that are used up; the rest was refused
-
-
 SAME_TOKENS = 1e-3  # of the tokens made: as many were delivered
 MOST_STEPS = 0.95
 
@@ -36,7 +33,7 @@ def layers(facts: Facts) -> tuple[Layer, ...]:
     reading = facts.reading("gateway_attempts")
     if not reading.present:
         return ()
-    systems = dict(zip(keys(reading), (labels.get("system", "") for labels in reading.row_labels), strict=False))
+    systems = facts.systems("gateway_attempts")
     attempts, retries = facts.values("gateway_attempts"), facts.values("gateway_retries")
     found = []
     for system in sorted(set(systems.values())):
@@ -55,14 +52,6 @@ def refused(facts: Facts) -> tuple[Array, Array]:
         mine = [total_of(values) for name, values in parts.items() if any(word in name for word in _USED_UP) is wanted]
         kinds.append(total_of(np.stack(mine)) if mine else nothing)
     return kinds[0], kinds[1]
-
-
-def unattended(facts: Facts) -> Array:
-    """Requests in the engines beyond those that the gateways hold open, over two minutes; NaN where gateways do not tell."""
-    steps, open_ = facts.minutes(2), facts.over_layers("gateway_active")
-    known = np.isfinite(open_) & np.isfinite(facts.work[0])
-    lasting = trailing(np.where(known, facts.work[0] - open_, 0.0), steps) / steps
-    return np.where(known, np.maximum(lasting, 0.0), np.nan)
 
 
 @dataclass(frozen=True)

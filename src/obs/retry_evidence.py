@@ -6,7 +6,7 @@ import numpy as np
 
 from obs.evidence import make
 from obs.facts import Facts
-from obs.series import Array, Mask, divide, total_of, trailing
+from obs.series import Array, Mask, total_of
 from obs.text import say
 from obs.verdict import Evidence, Stance
 
@@ -78,18 +78,14 @@ def _refused(facts: Facts, steps: Mask, applies: bool) -> Evidence | None:
 
 def _nobody(facts: Facts, steps: Mask, applies: bool) -> tuple[Evidence | None, Evidence | None]:
     """What the engines hold beyond what the gateway still holds open, and aborts against time-outs."""
-    minutes = facts.minutes(2)
-    held, open_ = facts.work, facts.over_layers("gateway_active")[None, :]
-    lasting = trailing(np.where(np.isfinite(open_), held - open_, 0.0), minutes) / minutes
-    orphans = _worst(np.where(np.isfinite(open_), lasting, np.nan), steps)
-    work = _worst(held, steps) or 0.0
+    orphans = _worst(facts.unattended, steps)
+    work = _worst(facts.work, steps) or 0.0
     abandoned = None
     if orphans is not None:
         many = orphans >= max(ABANDONED_LEAST, ABANDONED_RATIO * work)
         title = say("Requests in the engines that no gateway holds open")
-        abandoned = make(facts, "gateway_active", title, "count", _stance(many, applies), value=max(0.0, orphans), id="abandoned_requests")
-    late, aborts = (trailing(total_of(facts.values(s))[None, :], minutes) for s in ("gateway_timeouts", "engine_aborts"))
-    share = _worst(np.where(late * facts.grid.step >= 2, divide(aborts, late), np.nan), steps)
+        abandoned = make(facts, "gateway_active", title, "count", _stance(many, applies), value=orphans, id="abandoned_requests")
+    share = _worst(facts.aborts_per_timeout, steps)
     cancelled = None
     if share is not None and facts.has("engine_aborts"):
         title = say("Engine aborts for each time-out")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from obs import inside
 from obs.events import Event
 from obs.facts import Facts
 from obs.series import Array, anywhere, median, total_of
@@ -30,8 +31,7 @@ def traffic(facts: Facts) -> Array:
 
 def prompt_length(facts: Facts) -> Array:
     """The mean prompt length of all replicas' requests, tokens, [steps]; NaN where too few requests tell."""
-    total, count = facts.summed("prompt_length")
-    return np.asarray(facts.shortest(total, count, (count,))[0][0])
+    return facts.joint_mean("prompt_length")
 
 
 def shifts(facts: Facts) -> tuple[Event, ...]:
@@ -57,8 +57,7 @@ def jumps(facts: Facts, values: Array, least: float) -> list[tuple[float, float,
     before, after = _levels(values, side, 0)
     soon_before, soon_after = _levels(values, min(side, max(2, rise // 2)), rise)
     far, quick = _apart(before, after, least), _apart(soon_before, soon_after, least)
-    inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
-    score = np.where(inside & (far >= np.log(FACTOR)) & (quick >= AT_ONCE * far), quick, 0.0)
+    score = np.where(inside.inside(facts) & (far >= np.log(FACTOR)) & (quick >= AT_ONCE * far), quick, 0.0)
     found: list[tuple[float, float, float]] = []
     while len(found) < MOST and score.max(initial=0.0) > 0:
         best = int(score.argmax())

@@ -12,13 +12,11 @@ from obs import inside
 from obs.facts import Facts
 from obs.order import DAY_SECONDS
 from obs.outliers import Outlier
-from obs.series import Mask, anywhere, runs, settle
+from obs.series import Mask, anywhere, runs
 from obs.signals import Reading, Replica
 from obs.text import Message, Moment, say, say_n
 from obs.titles import ROWS
 from obs.verdict import ROW_IDS, Diagnosis, Stance, State
-
-APART_SECONDS = 120.0  # counters that begin again and a pod's restart within this are one
 
 
 class Stands(IntEnum):
@@ -252,10 +250,8 @@ def _means(reading: Reading, window: Mask) -> list[Cell]:
 def _restarts(facts: Facts) -> list[Cell]:
     """Starts of a process that was there before, in the window; a new replica's first start is none."""
     window = inside.inside(facts)
-    before = np.cumsum(facts.measured, axis=1) - facts.measured > 0
-    starts = settle(facts.started & before, 1, facts.grid.steps(APART_SECONDS))
     known = np.zeros(facts.rows, dtype=np.bool_)
     for signal in ("counter_resets", "container_restarts"):
         known |= np.isfinite(facts.values(signal)[:, window]).any(axis=1)
     why = say("not measured")
-    return [Cell(float(len(runs(row & window)))) if there else Cell(None, why) for row, there in zip(starts, known, strict=True)]
+    return [Cell(float(len(runs(row & window)))) if there else Cell(None, why) for row, there in zip(facts.restarts, known, strict=True)]

@@ -22,7 +22,6 @@ class Trial:
 
     title: Message
     moves: tuple[tuple[str, int], ...]
-    watched: tuple[str, ...] = ("requests_finished", "e2e_latency", "error_ratio", "gateway_timeouts")
 
 
 TRIALS: Mapping[str, Trial] = {
@@ -45,8 +44,7 @@ TRIALS: Mapping[str, Trial] = {
     ),
     "cancellation": Trial(say("Cancellation of abandoned work"), (("waste", -1), ("requests_running", -1), ("requests_waiting", -1))),
 }
-IDS = tuple(TRIALS)
-WORSE = {"requests_finished": -1, "e2e_latency": 1, "error_ratio": 1, "gateway_timeouts": 1}  # which way is worse
+WORSE = {"requests_finished": -1, "e2e_latency": 1, "error_ratio": 1, "gateway_timeouts": 1}  # what is watched, and which way is worse
 LOAD = ("arrivals", "prompt_length", "output_length")
 
 
@@ -87,7 +85,7 @@ def conclude(
     """`found` are the contrasts by id, `requests` how many were finished in the window before and in the one after. `in_order`: the one
     ends before the other begins."""
     expected = tuple(_expected(found[id_], way) for id_, way in trial.moves if id_ in found)
-    watched = tuple(found[id_] for id_ in trial.watched if id_ in found and id_ not in {e.contrast.id for e in expected})
+    watched = tuple(found[id_] for id_ in WORSE if id_ in found and id_ not in {e.contrast.id for e in expected})
     load = tuple(c for id_ in LOAD if (c := found.get(id_)) is not None and c.change is not None)
     uneven = tuple(c for c in load if abs(c.change or 0.0) > SAME_LOAD)
     worse = tuple(c for c in watched if c.moved == WORSE[c.id] and not (c.id == "requests_finished" and _less_asked(load)))

@@ -122,13 +122,14 @@ class Store:
     def _there(self) -> bool:
         """Whether there is a database. One that was there and is gone is an error: it is not begun anew behind anybody's back."""
         try:
-            there = self.file.is_file() and self.file.stat().st_size >= 0
+            there = self.file.is_file()
         except OSError:
             there = False
         if self._seen and not there:
             raise NotesError(
                 say(
-                    "The database of the notes is gone: {file} was in the folder of OBS_NOTES_DIR and is no longer. Put it back; to begin a new one, start obs again.",  # noqa: E501
+                    "The database of the notes is gone: {file} was in the folder of OBS_NOTES_DIR and is no longer. "
+                    "Put it back; to begin a new one, start obs again.",
                     file=FILE,
                 )
             )

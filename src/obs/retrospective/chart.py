@@ -12,14 +12,14 @@ from obs.course import Course
 from obs.language import quantity_text
 from obs.palette import COLORS, dashes, replica_colors
 from obs.report import Report
-from obs.series import Array, worst
+from obs.series import worst
+from obs.strokes import path, thinned, ticks
 from obs.text import Moment, Quantity, say
 from obs.verdict import Episode, Evidence
 from obs.window import zone_info
 
 WIDTH, HEIGHT = 680.0, 150.0  # of the drawing; labels stand left of it and below
 LINES, POINTS = 8, 340
-TIME_STEPS = (15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 432_000)  # seconds
 MOST_TIMES, LEVELS = 8, 3
 
 
@@ -53,7 +53,7 @@ def chart(piece: Evidence, course: Course, report: Report, episodes: Sequence[Ep
     d = report.diagnosis
     times = report.readings.grid.times
     inside = (times >= d.start) & (times <= d.end)
-    at, values = thinned(times[inside], course.values[:, inside])
+    at, values = thinned(times[inside], course.values[:, inside], POINTS)
     order = np.argsort(-np.nan_to_num(worst(values, axis=1), nan=-np.inf), kind="stable")[:LINES]
     seen = values[order]
     peak = max(float(np.nanmax(seen, initial=0.0)), piece.threshold or 0.0)
@@ -76,7 +76,7 @@ def chart(piece: Evidence, course: Course, report: Report, episodes: Sequence[Ep
         by_name = replica_colors([replica.name for replica in report.readings.replicas])
         colors = [by_name.get(name, colors[i]) for i, name in enumerate(names)]
     strokes = ["" if dash == (1, 0) else f"{dash[0]} {dash[1]}" for dash in dashes(colors)]
-    paths = [_path((at - d.start) / span * WIDTH, HEIGHT * (1.0 - row / top)) for row in seen]
+    paths = [path((at - d.start) / span * WIDTH, HEIGHT * (1.0 - row / top)) for row in seen]
     more = len(course.names) - len(names)
     title = report.text(piece.title)
     bands = [(across(e.start), across(d.end if e.end is None else e.end)) for e in episodes]
@@ -98,13 +98,6 @@ def chart(piece: Evidence, course: Course, report: Report, episodes: Sequence[Ep
     )
 
 
-def thinned(times: Array, values: Array) -> tuple[Array, Array]:
-    """At most POINTS moments, the highest value of each stretch, so that no peak gets lost."""
-    chunk = -(-times.size // POINTS) or 1
-    padded = np.concatenate([values, np.full((len(values), -times.size % chunk), np.nan)], axis=1)
-    return times[::chunk], worst(padded.reshape(len(values), -1, chunk), axis=2)
-
-
 def _level_step(top: float) -> float:
     """A round step that reaches `top` in about LEVELS marks."""
     if top <= 0:
@@ -115,23 +108,7 @@ def _level_step(top: float) -> float:
 
 
 def _times(start: float, end: float, zone: str) -> list[tuple[float, str]]:
-    """Round moments of the zone's own clock, and how they are written."""
-    step = next((s for s in TIME_STEPS if (end - start) / s <= MOST_TIMES), TIME_STEPS[-1])
-    offset = datetime.fromtimestamp(start, zone_info(zone)).utcoffset()
-    shift = offset.total_seconds() if offset else 0.0
-    first = np.ceil((start + shift) / step) * step - shift
+    """Round moments, and how they are written."""
+    step, moments = ticks(start, end, zone, MOST_TIMES)
     form = "%d.%m." if step >= 86_400 else "%H:%M:%S" if step < 60 else "%H:%M"
-    return [(at, datetime.fromtimestamp(at, zone_info(zone)).strftime(form)) for at in np.arange(first, end + 1, step).tolist()]
-
-
-def _path(xs: Array, ys: Array) -> str:
-    """An SVG path that breaks where there is no value, and keeps a lone point visible."""
-    parts: list[str] = []
-    pen_down = False
-    for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
-        if y != y:
-            pen_down = False
-            continue
-        parts.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}" + ("" if pen_down else "h.6"))
-        pen_down = True
-    return "".join(parts)
+    return [(at, datetime.fromtimestamp(at, zone_info(zone)).strftime(form)) for at in moments]

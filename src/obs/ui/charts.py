@@ -7,7 +7,8 @@ import numpy as np
 from obs.course import Course
 from obs.palette import COLORS, replica_colors
 from obs.series import Array, Mask, worst
-from obs.ui.plot import LINES, Plot, Rule, thinned
+from obs.strokes import thinned
+from obs.ui.plot import LINES, Plot, Rule
 from obs.ui.reader import Reader
 from obs.verdict import Diagnosis, Evidence, Verdict
 

@@ -12,7 +12,7 @@ from obs.course import Course
 from obs.facts import Facts
 from obs.first_token_interference import Interference
 from obs.first_token_spread import spread
-from obs.first_token_stages import TITLES, breakdown, mean_of
+from obs.first_token_stages import TITLES, breakdown
 from obs.palette import COLORS, MUTE
 from obs.series import Array
 from obs.text import Quantity
@@ -109,7 +109,7 @@ def _percentiles(here: _Page, signal: str, title: str, objective: str, mean: boo
     if buckets is not None:
         lines = [(name, histogram.quantile(buckets.bounds, buckets.rates, q)[0]) for q, name in QUANTILES]
     if mean or not lines:
-        lines.insert(0, (_("mean"), mean_of(here.facts, signal, np.ones(here.facts.rows, dtype=np.bool_))))
+        lines.insert(0, (_("mean"), here.facts.joint_mean(signal)))
     limit = here.facts.limit(objective)
     rule = Rule(limit, _("objective {figure}", figure=_.figure(limit, "seconds")))
     note = _("Of all replicas together, from the buckets. In the first or last bucket a percentile is drawn at the bucket's edge.")
@@ -166,7 +166,7 @@ def _relations(here: _Page) -> None:
     }
     for column, item in zip(st.columns(2, gap="small"), found.items, strict=True):
         with column:
-            y = Axis(_("Time to first token"), "seconds", item.ttft)
+            y = Axis(_("Time to first token"), "seconds", item.y)
             name, signals = f"relation-{item.signal.replace('_', '-')}", ("ttft", item.signal)
             scatter(
                 here.screen,

@@ -126,7 +126,7 @@ def _relations(screen: Screen, facts: Facts) -> None:
     for column, item in zip(st.columns(3, gap="small"), found.items, strict=True):
         title = titles[item.signal]
         with column:
-            rate = Axis(_("Preemptions"), "per_second", item.preemptions)
+            rate = Axis(_("Preemptions"), "per_second", item.y)
             signals = ("preemptions", item.signal)
             name = f"relation-{item.signal.replace('_', '-')}"
             scatter(screen, name, title, Axis(_.tell(item.title), item.unit, item.x), rate, item.times, _.tell(item.says), signals)

@@ -7,7 +7,7 @@ says why: that is not an empty one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from obs.ui.icons import icon
 from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader
 from obs.ui.spark import sparkline
-from obs.ui.strip import ticks
+from obs.ui.strip import across, axis, ticks
 from obs.verdict import Diagnosis, Finding, Incident, State, Verdict
 from obs.window import rfc3339
 
@@ -36,29 +36,19 @@ _SIGNS = {"restart": "↻", "version": "◆", "configuration": "◆"}
 _WAYS = {"replicas": "−+", "traffic": "↓↑", "prompt_length": "↓↑"}
 
 
-@dataclass(frozen=True)
-class _Axis:
-    start: float
-    end: float
-
-    def across(self, at: float | None) -> float:
-        """Where a moment stands, percent; None is the end."""
-        return float(np.clip(((self.end if at is None else at) - self.start) / max(self.end - self.start, 1.0), 0, 1)) * 100
-
-
 class Lanes:
     """Makes the lanes of one answer."""
 
     def __init__(self, facts: Facts, diagnosis: Diagnosis, found: Timeline, view: View, _: Reader) -> None:
         self.facts, self.diagnosis, self.found, self.view, self._ = facts, diagnosis, found, view, _
-        self.axis = _Axis(diagnosis.start, diagnosis.end)
+        self.start, self.end = diagnosis.start, diagnosis.end
         self.gaps = self._gaps()
 
     def html(self) -> Html:
         """All of them, with the times above and below."""
         _ = self._
         rows = [
-            self._times(),
+            axis(self.start, self.end, _),
             *(lane for verdict in self.diagnosis.verdicts for lane in self._row(verdict)),
             *self._findings(),
             _group(_("Changes")),
@@ -72,13 +62,13 @@ class Lanes:
                 _.tell(self.found.no_configuration) if self.found.no_configuration else None,
             ),
             *self._alerts(),
-            self._times(),
+            axis(self.start, self.end, _),
         ]
-        rules = [tag("i", style=f"left:{self.axis.across(at):.2f}%") for at in ticks(self.axis.start, self.axis.end, _)]
+        rules = [tag("i", style=f"left:{self._across(at):.2f}%") for at in ticks(self.start, self.end, _)]
         over = tag("div", rules, cls="rules", aria_hidden="true")
         label = _("When each row applied, findings, changes and alerts, on one time axis")
         return tag(
-            "div", over, rows, cls="strip tl", role="group", aria_label=label, data_start=self.axis.start, data_end=self.axis.end
+            "div", over, rows, cls="strip tl", role="group", aria_label=label, data_start=self.start, data_end=self.end
         )  # fmt: skip
 
     def _gaps(self) -> list[Html]:
@@ -86,7 +76,7 @@ class Lanes:
         readings, measured = self.facts.readings, anywhere(self.facts.measured)
         least = readings.grid.steps(self.facts.limit("hold"))
         edges = [
-            (self.axis.across(float(readings.grid.times[first]) - readings.grid.step), self.axis.across(float(readings.grid.times[last])))
+            (self._across(float(readings.grid.times[first]) - readings.grid.step), self._across(float(readings.grid.times[last])))
             for first, last in runs(~measured)
             if last - first >= least and readings.grid.times[last] > readings.start
         ]
@@ -119,7 +109,7 @@ class Lanes:
         seconds: dict[str, float] = {}
         for episode in verdict.episodes:
             for name in episode.replicas:
-                seconds[name] = seconds.get(name, 0.0) + (self.axis.end if episode.end is None else episode.end) - episode.start
+                seconds[name] = seconds.get(name, 0.0) + (self.end if episode.end is None else episode.end) - episode.start
         ordered = sorted(seconds, key=lambda name: (-seconds[name], name))
         for name in ordered[:_REPLICAS]:
             mine = [self._block(e.start, e.end, "applies", name, None) for e in verdict.episodes if name in e.replicas]
@@ -148,12 +138,12 @@ class Lanes:
     def _course(self, title: str, kind: str, values: Array, unit: str) -> Html:
         """The course of a figure, with its shifts marked."""
         _, readings = self._, self.facts.readings
-        line = sparkline(readings.grid.times, values, (self.axis.start, self.axis.end), title)
+        line = sparkline(readings.grid.times, values, (self.start, self.end), title)
         if line is None:
             return _lane(
                 tag("span", tag("span", title), cls="lane-name"), _words(_("not measured in this window")), "lane tall unjudged words"
             )
-        inside = (readings.grid.times >= self.axis.start) & (readings.grid.times <= self.axis.end)
+        inside = (readings.grid.times >= self.start) & (readings.grid.times <= self.end)
         top = _("up to {figure}", figure=_.figure(float(np.nanmax(values[inside])), unit))
         name = tag("span", tag("span", title), tag("span", top, cls="top"), cls="lane-name")
         return _lane(name, (line, *self._each((kind,))), "lane tall")
@@ -173,7 +163,7 @@ class Lanes:
     def _mark(self, event: Event, cls: str) -> Html:
         """A change: a line with its sign; where it is known to a long step only, the step is shaded."""
         _ = self._
-        at, left = self.axis.across(event.at), self.axis.across(event.at - event.doubt)
+        at, left = self._across(event.at), self._across(event.at - event.doubt)
         where = f" · {_('on {replicas}', replicas=Names(event.replicas))}" if event.replicas else ""
         words = f"{_.tell(event.says)}{where} · {moment(event, _)}"
         sign = tag("a", tag("span", _sign(event), aria_hidden="true"), href=self._around(event.at, event.at), target="_self",
@@ -206,8 +196,8 @@ class Lanes:
 
     def _block(self, start: float, end: float | None, look: str, title: str, href: str | None, replicas: tuple[str, ...] = ()) -> Html:
         _ = self._
-        left, right = self.axis.across(start), self.axis.across(end)
-        length = _.length((self.axis.end if end is None else end) - start)
+        left, right = self._across(start), self._across(end)
+        length = _.length((self.end if end is None else end) - start)
         where = f" · {_('on {replicas}', replicas=Names(replicas))}" if replicas else ""
         words = f"{title}: {stretch(start, end, _)} · {length}{where}"
         return tag(
@@ -223,22 +213,12 @@ class Lanes:
         return link(incident, self.diagnosis, self.view)
 
     def _around(self, start: float, end: float | None, page: str | None = None) -> str:
-        first, last = start - _AROUND_SECONDS, min((self.axis.end if end is None else end) + _AROUND_SECONDS, self.axis.end)
-        at = replace(self.view, start=rfc3339(round(max(first, self.axis.start))), end=rfc3339(round(last)), row=None)
+        first, last = start - _AROUND_SECONDS, min((self.end if end is None else end) + _AROUND_SECONDS, self.end)
+        at = replace(self.view, start=rfc3339(round(max(first, self.start))), end=rfc3339(round(last)), row=None)
         return links.url("", at if page is None else replace(at, page=page))
 
-    def _times(self) -> Html:
-        _, marks = self._, ticks(self.axis.start, self.axis.end, self._)
-        seconds = len(marks) > 1 and marks[1] - marks[0] < 60
-        long = self.axis.end - self.axis.start > 2 * 86400
-        labels = [
-            tag("span", _.day(at) if long else _.clock(at, seconds), style=f"left:{self.axis.across(at):.2f}%")
-            for at in marks
-            if self.axis.across(at) < 97
-        ]
-        return tag(
-            "div", tag("span", _.zone, cls="lane-name zone"), tag("span", labels, cls="ticks"), cls="lane-row axis", aria_hidden="true"
-        )
+    def _across(self, at: float | None) -> float:
+        return across(at, self.start, self.end)
 
 
 def link(incident: Incident, diagnosis: Diagnosis, view: View) -> str:

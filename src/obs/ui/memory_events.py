@@ -9,7 +9,7 @@ from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
-from obs.ui.strip import ticks
+from obs.ui.strip import across, axis
 from obs.verdict import Diagnosis
 
 MARKS = 120  # of one lane
@@ -24,19 +24,12 @@ def draw(screen: Screen, lanes: Sequence[Lane]) -> None:
     diagnosis = answer.diagnosis
     title = tag("div", _("What happened, and what it was"), cls="title", role="heading", aria_level=2)
     rows = [_lane(lane, diagnosis, _) for lane in lanes]
-    axis = tag(
-        "div",
-        tag("span", _.zone, cls="lane-name zone"),
-        tag("span", _marks(diagnosis, _), cls="ticks"),
-        cls="lane-row axis",
-        aria_hidden="true",
-    )
     told = [_told(lane, _) for lane in lanes]
     show(
         tag(
             "section",
             title,
-            tag("div", rows, axis, cls="strip happened", role="img", aria_label=_spoken(lanes, _)),
+            tag("div", rows, axis(diagnosis.start, diagnosis.end, _), cls="strip happened", role="img", aria_label=_spoken(lanes, _)),
             tag("dl", told, cls="kinds"),
             cls="panel sheet",
         )
@@ -66,16 +59,7 @@ def _thin(lane: Lane, diagnosis: Diagnosis) -> list[Event]:
 
 
 def _across(at: float, diagnosis: Diagnosis) -> float:
-    return 100 * min(1.0, max(0.0, (at - diagnosis.start) / max(diagnosis.end - diagnosis.start, 1.0)))
-
-
-def _marks(diagnosis: Diagnosis, _: Reader) -> list[Html]:
-    long = diagnosis.end - diagnosis.start > 2 * 86400
-    return [
-        tag("span", _.day(at) if long else _.clock(at, False), style=f"left:{_across(at, diagnosis):.2f}%")
-        for at in ticks(diagnosis.start, diagnosis.end, _)
-        if _across(at, diagnosis) < 97
-    ]
+    return across(at, diagnosis.start, diagnosis.end)
 
 
 def _told(lane: Lane, _: Reader) -> Html:

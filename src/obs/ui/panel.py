@@ -15,12 +15,13 @@ from obs.course import Course
 from obs.palette import COLORS, replica_colors
 from obs.series import Array, worst
 from obs.signals import Reading, Status
+from obs.strokes import thinned
 from obs.titles import STATUSES
 from obs.ui import legend, take, zoom
 from obs.ui.answer import Answer
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
-from obs.ui.plot import HEIGHT, LINES, POINTS, Form, Plot, Rule, thinned
+from obs.ui.plot import HEIGHT, LINES, POINTS, Form, Plot, Rule
 from obs.ui.plot import ROWS as CHART_ROWS
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen

@@ -63,23 +63,6 @@ class Plot:
     zoom: bool = True
 
 
-def thinned(times: Array, values: Array, points: int, *, low: bool = False, whole: bool = False) -> tuple[Array, Array]:
-    """At most `points` moments: the highest value of each stretch (the lowest where `low` is the worst), so that no peak gets lost. The
-    parts of a `whole` are all taken from the moment at which they add up to most, so that they still do."""
-    if times.size <= points:
-        return times, values
-    chunk = int(np.ceil(times.size / points))
-    pad = (-times.size) % chunk
-    if whole:
-        sums = np.where(np.isfinite(values).any(axis=0), np.nansum(values, axis=0), -np.inf)
-        stretches = np.concatenate([sums, np.full(pad, -np.inf)]).reshape(-1, chunk)
-        return times[::chunk], values[:, np.arange(0, times.size, chunk) + stretches.argmax(axis=1)]
-    sign = -1.0 if low else 1.0
-    padded = np.concatenate([values * sign, np.full((len(values), pad), np.nan)], axis=1).reshape(len(values), -1, chunk)
-    best = np.where(np.isfinite(padded), padded, -np.inf).max(axis=2)
-    return times[::chunk], np.where(np.isfinite(best), best * sign, np.nan)
-
-
 def plotted(plot: Plot, _: Reader) -> tuple[pd.DataFrame, Spec]:
     """The frame and the specification."""
     parts = [_points(plot, _), _edges(plot, _), _band(plot, _), _episodes(plot, _), _marks(plot, _)]

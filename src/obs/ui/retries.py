@@ -122,7 +122,7 @@ def _held(screen: Screen, facts: Facts) -> None:
     lines = [
         (_("running or waiting in the engines"), facts.work[0]),
         (_("held open by the gateways"), facts.over_layers("gateway_active")),
-        (_("held for nobody"), retries_flow.unattended(facts)),
+        (_("held for nobody"), facts.unattended[0]),
     ]
     note = _("What the engines hold and no gateway holds open is work that nobody waits for, over two minutes.")
     signals = ("requests_running", "requests_waiting", "gateway_active")

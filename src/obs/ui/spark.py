@@ -10,26 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from obs.series import Array
+from obs.strokes import path, thinned
 from obs.ui.markup import Html, tag
-from obs.ui.plot import thinned
 from obs.verdict import Episode
 
 WIDTH, HEIGHT = 200.0, 36.0
 _EDGE = 3.0  # keeps the stroke inside the box
 _POINTS = 120  # more than the pixels of a small line show
-
-
-def _path(xs: Array, ys: Array) -> str:
-    """An SVG path that breaks where there is no value, and keeps a lone point visible."""
-    parts: list[str] = []
-    pen_down = False
-    for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
-        if y != y:
-            pen_down = False
-            continue
-        parts.append(f"{'L' if pen_down else 'M'}{x:.1f} {y:.1f}" + ("" if pen_down else "h.6"))
-        pen_down = True
-    return "".join(parts)
 
 
 def sparkline(
@@ -69,7 +56,7 @@ def sparkline(
         rule = tag("path", d=f"M0 {up(threshold):.1f}H{WIDTH:.0f}", cls="limit", vector_effect="non-scaling-stroke")
     line = tag(
         "path",
-        d=_path((xs - window[0]) / span * WIDTH, HEIGHT - _EDGE - (ys - floor) * scale),
+        d=path((xs - window[0]) / span * WIDTH, HEIGHT - _EDGE - (ys - floor) * scale),
         cls="course",
         vector_effect="non-scaling-stroke",
     )

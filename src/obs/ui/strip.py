@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from obs import links
+from obs import links, strokes
 from obs.links import View
 from obs.text import Message
 from obs.titles import PRIMARIES, ROWS, STATES
@@ -15,14 +15,13 @@ from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader
 from obs.verdict import Diagnosis, Episode, State, Verdict
 
-_TICK_STEPS = (1, 5, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000)
 _TICKS = 7  # at most, so that labels do not touch on a phone
 
 
 def strip(diagnosis: Diagnosis, _: Reader) -> Html:
     """The four lanes, and the times under them."""
     lanes = [_lane(verdict, diagnosis, _) for verdict in diagnosis.verdicts]
-    return tag("div", lanes, _axis(diagnosis, _), cls="strip", role="img", aria_label=_spoken(diagnosis, _))
+    return tag("div", lanes, axis(diagnosis.start, diagnosis.end, _), cls="strip", role="img", aria_label=_spoken(diagnosis, _))
 
 
 def thin(diagnosis: Diagnosis, view: View, _: Reader) -> Html:
@@ -54,8 +53,7 @@ def _lane(verdict: Verdict, diagnosis: Diagnosis, _: Reader) -> Html:
 
 
 def _block(episode: Episode, look: str, diagnosis: Diagnosis, _: Reader, row: Message | None = None) -> Html:
-    left = _across(episode.start, diagnosis)
-    right = _across(episode.end if episode.end is not None else diagnosis.end, diagnosis)
+    left, right = (across(at, diagnosis.start, diagnosis.end) for at in (episode.start, episode.end))
     label = _.length((episode.end if episode.end is not None else diagnosis.end) - episode.start)
     return tag(
         "span",
@@ -66,28 +64,25 @@ def _block(episode: Episode, look: str, diagnosis: Diagnosis, _: Reader, row: Me
     )
 
 
-def _across(at: float, diagnosis: Diagnosis) -> float:
-    span = max(diagnosis.end - diagnosis.start, 1.0)
-    return float(np.clip((at - diagnosis.start) / span, 0, 1)) * 100
+def across(at: float | None, start: float, end: float) -> float:
+    """Where a moment stands between `start` and `end`, percent; None is the end."""
+    return float(np.clip(((end if at is None else at) - start) / max(end - start, 1.0), 0, 1)) * 100
 
 
 def ticks(start: float, end: float, _: Reader) -> list[float]:
     """Round times of the reader's zone within the window."""
-    step = next((s for s in _TICK_STEPS if (end - start) / s <= _TICKS), _TICK_STEPS[-1])
-    offset = _.moment(start).utcoffset()
-    shift = offset.total_seconds() if offset else 0.0
-    first = np.ceil((start + shift) / step) * step - shift
-    return [float(at) for at in np.arange(first, end + 1, step)]
+    return strokes.ticks(start, end, _.zone, _TICKS)[1]
 
 
-def _axis(diagnosis: Diagnosis, _: Reader) -> Html:
-    marks = ticks(diagnosis.start, diagnosis.end, _)
+def axis(start: float, end: float, _: Reader) -> Html:
+    """The times under lanes, and the zone that they are of."""
+    marks = ticks(start, end, _)
     seconds = len(marks) > 1 and marks[1] - marks[0] < 60
-    long = diagnosis.end - diagnosis.start > 2 * 86400
+    long = end - start > 2 * 86400
     labels = [
-        tag("span", _.day(at) if long else _.clock(at, seconds), style=f"left:{_across(at, diagnosis):.2f}%")
+        tag("span", _.day(at) if long else _.clock(at, seconds), style=f"left:{across(at, start, end):.2f}%")
         for at in marks
-        if _across(at, diagnosis) < 97
+        if across(at, start, end) < 97
     ]
     return tag("div", tag("span", _.zone, cls="lane-name zone"), tag("span", labels, cls="ticks"), cls="lane-row axis", aria_hidden="true")
 

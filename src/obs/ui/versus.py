@@ -40,7 +40,7 @@ def asked(screen: Screen) -> Versus:
         return Versus(None, None)
     try:
         window = links.comparison(screen.view, screen.now, screen.about, browser_zone=_.zone) or _default(screen, screen.window)
-        view = replace(screen.view, start=rfc3339(window.start), end=rfc3339(window.end), compare=None)
+        view = other_view(screen.view, window)
         with st.spinner(_("Reading the metrics of the other window …"), show_time=False):
             return Versus(window, answers.answer(view, window, screen.now))
     except ObsError as error:

@@ -133,5 +133,6 @@ def episodes(facts: Facts, judged: Judged, names: tuple[str, ...]) -> tuple[Epis
         if end is not None and end <= window.start + TAIL_SECONDS:
             continue
         where = () if judged.symptom.every else tuple(names[r] for r in rows)
-        found.append(Episode(grid.start + min(starts, default=first) * grid.step, end, where))  # `first` is widened by what is near
+        begun = max(0, min(starts, default=first) - 1)  # `first` is widened by what is near; a scrape shows what was since the one before
+        found.append(Episode(grid.start + begun * grid.step, end, where))
     return tuple(found)

@@ -19,7 +19,6 @@ FOOT = 0.15  # the part of the way from baseline to limit under which nothing ha
 FOOT_OF_TYPICAL = 0.02  # or of the way to what it became, if that is more: noise under a steep rise is not its foot
 RETRYING_SECONDS = 1800.0  # retries may wait this long for enough time-outs to be sure
 DENSE = 3.0  # time-outs in two minutes: fewer come by chance before they come by trouble
-DENSE_FOOT = 0.25  # of the typical rate
 
 
 def began(held: Held, row: int, first: int, step_seconds: float, reach_seconds: float = BELONGS_SECONDS) -> int | None:
@@ -51,23 +50,22 @@ def _foot(values: Array, foot: float, start: int, reach: int, smooth: int) -> in
 
 
 def load_began(facts: Facts, retries: Held, row: int, first: int) -> int:
-    """Row 4 begins, at one gateway, where the requests are retried and the first of their time-outs is counted.
+    """Row 4 begins, at one gateway, at the foot of its retries or of the time-outs that they answer, whichever was first.
 
-    Time-outs are looked for before the retries only where they come densely: a single one may be anybody's.
+    A request may be retried before the gateway counts it as timed out. Retries without any time-out for minutes have another
+    reason: then the row begins with the first time-out. Time-outs are looked for before the retries only where they come densely:
+    a single one may be anybody's.
     """
     step = facts.grid.step
+    reach = int(BELONGS_SECONDS / step)
     known = began(retries, row, first, step, RETRYING_SECONDS)
     start = first if known is None else known
     rate = facts.values("gateway_timeouts")[row]
-    during = rate[start : first + int(BELONGS_SECONDS / step) + 1]
-    counted = during[during > 0]
-    typical = float(np.median(counted)) if counted.size else 0.0
+    counted = np.flatnonzero(rate[start : first + reach + 1] > 0)
+    if not counted.size:
+        return start
+    if counted[0] > reach:
+        return start + int(counted[0])
+    typical = float(np.median(rate[start : first + reach + 1][counted]))
     dense = typical * 120.0 >= DENSE
-    enough = rate >= (DENSE_FOOT * typical if dense else np.nextafter(0, 1))
-    later = np.flatnonzero(enough[start : first + 1])
-    if not enough[start] and later.size:
-        return start + int(later[0])
-    least = max(0, start - int(BELONGS_SECONDS / step))
-    while dense and start > least and enough[start - 1]:
-        start -= 1
-    return start
+    return _foot(rate, FOOT * typical, start, reach, max(1, round(SMOOTH_SECONDS / step))) if dense else start

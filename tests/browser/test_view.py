@@ -86,8 +86,8 @@ def test_the_bar_changes_window_zone_language_and_scope(sample: str, person: Cal
     assert _query(page)["to"] == ["2026-11-30T11:08:55Z"]
     page.wait_for_function("document.querySelector('.st-key-window').innerText.includes('11:02:24 – 11:08:55')")
     page.keyboard.press("Escape")
-    if not page.get_by_label("From (UTC)").is_visible():
-        page.locator(".st-key-window button").first.click()
+    page.get_by_label("From (UTC)").wait_for(state="hidden")
+    page.locator(".st-key-window button").first.click()
     page.get_by_label("From (UTC)").fill("yesterday-ish")
     page.get_by_role("button", name="Show this window").click()
     page.get_by_text("yesterday-ish is no time").wait_for()

@@ -67,6 +67,19 @@ def test_a_shift_is_told_where_it_is_and_from_what_to_what() -> None:
     assert down[1] == pytest.approx(360 * 15, abs=45)
 
 
+def test_a_shift_is_told_where_it_begins_and_not_where_it_is_sure() -> None:
+    found = shifts(Facts(scan.scan(bundle.sample(), bundle.sample().window, {}, load())[0], {}))
+    for name, kind, up in (
+        ("kv_pressure", "traffic", True),  # of which the first tokens come later and later
+        ("healthy_1", "traffic", False),
+        ("slow_first_token_prefill", "prompt_length", True),
+        ("healthy_2", "prompt_length", False),
+        ("slow_first_token_queue", "traffic", True),
+    ):
+        done = next(one.start for one in bundle.incidents() if one.name == name)
+        assert min(abs(event.at - done) for event in found if (event.kind, event.up) == (kind, up)) <= 15
+
+
 def test_traffic_that_begins_or_ends_has_no_factor() -> None:
     assert [words for _, _, words in traffic_of(course(480, (0, 0.0), (240, 3.0), (360, 0.0)))] == [
         "traffic begins: 3 /s",

@@ -17,6 +17,8 @@ SIDE_SECONDS = 300.0  # on both sides of a shift, its level is the median of thi
 SIDE_STEPS = 3  # and of this many steps at least
 FACTOR = 1.5  # less is no shift
 AT_ONCE = 0.75  # of the way that a shift makes at once; a ramp does not
+FOOT = 0.15  # of the way: under it nothing has begun
+SMOOTH_SECONDS = 15.0  # on both sides: one noisy scrape is no foot
 LEAST_PER_SECOND = 0.05  # under three requests a minute, a rate is chance
 MOST = 20  # shifts of a kind, the largest
 
@@ -51,7 +53,8 @@ def shifts(facts: Facts) -> tuple[Event, ...]:
 def jumps(facts: Facts, values: Array, least: float) -> list[tuple[float, float, float]]:
     """(when, level before, level after) of each jump of a line. Levels under `least` count as `least` when they are compared.
 
-    A rate that jumps shows it over its whole rate window; "at once" is twice that, and the jump lies in the middle.
+    A rate that jumps shows it over its whole rate window; "at once" is twice that, and the jump lies in the middle, or where the line
+    left its old level, if that was before.
     """
     side, rise = max(SIDE_STEPS, facts.grid.steps(SIDE_SECONDS)), facts.grid.steps(facts.readings.rate_seconds)
     before, after = _levels(values, side, 0)
@@ -64,10 +67,22 @@ def jumps(facts: Facts, values: Array, least: float) -> list[tuple[float, float,
         near = slice(max(0, best - rise), best + 2 * rise + 1)
         top = np.flatnonzero(score[near] >= 0.9 * score[best]) + near.start
         middle = int(top[len(top) // 2])
-        at = float(facts.grid.times[middle]) - (0.0 if _doubt(facts) else facts.readings.rate_seconds / 2)
-        found.append((max(at, facts.readings.start), float(before[middle]), float(after[middle])))
+        at, old, new = float(facts.grid.times[middle]), float(before[middle]), float(after[middle])
+        if not _doubt(facts):
+            left = _left(values, middle, old, new, 2 * rise, facts.grid.steps(SMOOTH_SECONDS)) * facts.grid.step
+            at -= max(facts.readings.rate_seconds / 2, left + FOOT * facts.readings.rate_seconds)
+        found.append((max(at, facts.readings.start), old, new))
         score[max(0, middle - 3 * rise) : middle + 3 * rise + 1] = 0.0
     return sorted(found)
+
+
+def _left(values: Array, at: int, old: float, new: float, reach: int, smooth: int) -> int:
+    """How many steps before `at` a line was last at its old level, `smooth` steps on both sides taken together; 0 where it was not."""
+    way = (values[max(0, at - reach - smooth) : at + smooth + 1] - old) / (new - old)
+    if len(way) <= 2 * smooth:
+        return 0
+    there = np.flatnonzero(median(np.lib.stride_tricks.sliding_window_view(way, 2 * smooth + 1)) <= FOOT)
+    return len(way) - 2 * smooth - 1 - int(there[-1]) if there.size else 0
 
 
 def _levels(values: Array, width: int, apart: int) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ histogram, or the two counters that its sum and count are.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from tests.exposition import Exposition
@@ -35,6 +36,7 @@ ENGINES: Mapping[str, Mapping[str, Word]] = {
         **_VLLM,
         "requests_finished": ("ray_vllm_request_success_total", 'finished_reason="stop"', "", 1),
         "engine_errors": ("ray_vllm_request_success_total", 'finished_reason="error"', "", 1),
+        "engine_aborts": ("ray_vllm_request_success_total", 'finished_reason="abort"', "", 1),
     },
     "sglang": {
         **_of(
@@ -44,6 +46,7 @@ ENGINES: Mapping[str, Mapping[str, Word]] = {
             queue_time="queue_time_seconds", prompt_length="prompt_tokens_histogram", output_length="generation_tokens_histogram",
         ),
         "engine_errors": ("sglang:http_responses_total", 'status_code="500"', "", 1),
+        "engine_aborts": ("sglang:num_aborted_requests_total", "", "", 1),
         "generation_tokens": ("sglang:realtime_tokens_total", 'mode="decode"', "", 1),
         "prefill_time": ("sglang:per_stage_req_latency_seconds", 'stage="prefill_forward"', "", 1),
     },
@@ -105,30 +108,61 @@ ENGINES: Mapping[str, Mapping[str, Word]] = {
 _NEW = {signal: (metric.replace("ray_vllm_", "vllm:"), *rest) for signal, (metric, *rest) in ENGINES["ray"].items()}
 _OLD = {"kv_use": ("vllm:gpu_cache_usage_perc", "", "", 1.0), "itl": ("vllm:time_per_output_token_seconds", "", "", 1.0)}
 VLLM: Mapping[str, Mapping[str, Word]] = {"vllm": _NEW, "vllm_old": {**{s: w for s, w in _NEW.items() if s != "engine_errors"}, **_OLD}}
+DOUBLES = "vllm_doubles"  # the old names that 0.10.2 to 0.11 show beside the new ones
+
+PREFIX: Mapping[str, str] = {"vllm": "vllm:prefix_cache_", "vllm_old": "vllm:gpu_prefix_cache_", DOUBLES: "vllm:gpu_prefix_cache_"}
+Spell = tuple[float, float]  # seconds of the fleet, from and until
 
 
-def engine(out: Exposition, system: str, truth: Truth, how: Scraping, namespace: str, pods: str = "") -> None:
-    """Adds the replicas of a fleet as this engine shows them."""
+def engine(
+    out: Exposition, system: str, truth: Truth, how: Scraping, namespace: str, pods: str = "", *, spells: Mapping[int, Spell] | None = None,
+    shares: Mapping[str, float] = {"+Inf": 1.0},
+) -> None:  # fmt: skip
+    """Adds the replicas of a fleet as this engine shows them; with `spells`, those replicas only, each for so long. `shares` is the part of
+    all observations under each bound of a histogram."""
     extra = {"ray": 'engine="0"', "triton": 'model="tensorrt_llm"', "sglang": 'tp_rank="0"'}.get(system, "")
-    for number, samples in enumerate(scraped(truth, how)[0]):
+    for number, whole in enumerate(scraped(truth, how)[0]):
+        if spells is not None and number not in spells:
+            continue
+        samples = whole if spells is None else _cut(whole, spells[number])
         pod = f"{pods or system}-{number}"
-        target = {"job": system, "namespace": namespace, "pod": pod, "instance": f"{pod}:8000"}
+        target = {"job": pods or system, "namespace": namespace, "pod": pod, "instance": f"{pod}:8000"}
         model = {"model_name": "llama"} if system not in ("tgi", "triton", "llamacpp", "dynamo_worker") else {}
         process = {"ReplicaId": pod} if system == "ray" else {}
         labels = {**target, **model, **process, **_labels(extra)}
-        for signal, (metric, match, count, factor) in {**ENGINES, **VLLM}[system].items():
-            _series(out, samples, signal, metric, {**labels, **_labels(match)}, count, factor)
+        for signal, (metric, match, count, factor) in {**ENGINES, **VLLM, DOUBLES: _OLD}[system].items():
+            _series(out, samples, signal, metric, {**labels, **_labels(match)}, count, factor, shares)
+        for name, part in (("queries_total", 1.0), ("hits_total", 0.25)) if system in PREFIX else ():
+            _series(out, samples, "prompt_tokens", PREFIX[system] + name, labels, factor=part)
         if system == "tgi":  # one request after the other leaves the queue, and its validation takes no time
             _series(out, samples, "requests_finished", "tgi_request_count", labels)
             _series(out, samples, "queue_time", "tgi_request_validation_duration", labels, factor=0.0)
         if system == "sglang":
             _series(out, samples, "requests_finished", "sglang:http_responses_total", {**labels, "status_code": "200"})
-        out.add("up", target, samples.times, samples.series["up"])
+        if system == "dynamo_worker":
+            _series(out, replace(samples, series={"uptime": _uptime(samples)}), "uptime", "dynamo_component_uptime_seconds", labels)
+        if system != DOUBLES:
+            out.add("up", target, samples.times, samples.series["up"])
+
+
+def _cut(samples: Samples, spell: Spell) -> Samples:
+    there = (samples.times >= spell[0]) & (samples.times < spell[1])
+    return Samples(samples.times[there], samples.failed[there], {name: values[there] for name, values in samples.series.items()})
+
+
+def _uptime(samples: Samples) -> np.ndarray:
+    """Seconds since the process came up: its counters began again then."""
+    counted = samples.series["requests_finished"]
+    known = np.isfinite(counted)
+    born = np.zeros(counted.size)
+    born[known] = np.where(np.diff(counted[known], prepend=0.0) < 0, samples.times[known], 0.0)
+    return np.where(known, samples.times - np.maximum.accumulate(born), np.nan)
 
 
 def _series(
-    out: Exposition, samples: Samples, signal: str, metric: str, labels: dict[str, str], count: str = "", factor: float = 1.0
-) -> None:
+    out: Exposition, samples: Samples, signal: str, metric: str, labels: dict[str, str], count: str = "", factor: float = 1.0,
+    shares: Mapping[str, float] = {"+Inf": 1.0},
+) -> None:  # fmt: skip
     if f"{signal}.sum" not in samples.series:
         out.add(metric, labels, samples.times, samples.series[signal] * factor)
         return
@@ -136,15 +170,31 @@ def _series(
     out.add(metric if count else f"{metric}_sum", labels, samples.times, total)
     if not count:
         out.add(f"{metric}_count", labels, samples.times, observed)
-        out.add(f"{metric}_bucket", {**labels, "le": "+Inf"}, samples.times, observed)
+        for bound, share in shares.items():
+            out.add(f"{metric}_bucket", {**labels, "le": bound}, samples.times, observed * share)
 
 
 def _labels(text: str) -> dict[str, str]:
     return dict(part.replace('"', "").split("=", 1) for part in text.split(",") if part)
 
 
+def machine(out: Exposition, system: str, truth: Truth, how: Scraping, namespace: str) -> None:
+    """Adds what stands under those replicas: the GPU, Kubernetes, and a log pipeline that counts out-of-memory errors."""
+    for number, samples in enumerate(scraped(truth, how)[0]):
+        pod = {"job": "cluster", "namespace": namespace, "pod": f"{system}-{number}"}
+        used = samples.series["gpu_memory"] * 81920
+        for name, labels, values in (
+            ("kube_pod_container_status_restarts_total", {"container": "engine"}, samples.series["container_restarts"]),
+            ("gpu_oom_events_total", {}, samples.series["gpu_oom_events"]),
+            ("DCGM_FI_DEV_FB_USED", {"gpu": "0"}, used),
+            ("DCGM_FI_DEV_FB_FREE", {"gpu": "0"}, 81920 - used),
+        ):
+            out.add(name, {**pod, **labels}, samples.times, values)
+
+
 GATEWAYS = (
     "envoy", "haproxy", "istio", "linkerd", "litellm", "smg", "vllm_router", "dynamo", "ingress_nginx", "kong", "llm_d", "production_stack",
+    "ai_gateway",
 )  # fmt: skip
 
 
@@ -159,9 +209,9 @@ def gateway(out: Exposition, system: str, truth: Truth, how: Scraping, namespace
     def add(metric: str, labels: str, values: np.ndarray) -> None:
         out.add(metric, {**target, **_labels(labels)}, seen.times, values)
 
-    def mean(metric: str, labels: str, factor: float = 1.0) -> None:
-        add(f"{metric}_sum", labels, at["gateway_duration.sum"] * factor)
-        add(f"{metric}_count", labels, at["gateway_duration.count"])
+    def mean(metric: str, labels: str, factor: float = 1.0, of: str = "gateway_duration") -> None:
+        add(f"{metric}_sum", labels, at[f"{of}.sum"] * factor)
+        add(f"{metric}_count", labels, at[f"{of}.count"])
 
     if system == "envoy":
         llm = 'envoy_cluster_name="llm"'
@@ -171,6 +221,7 @@ def gateway(out: Exposition, system: str, truth: Truth, how: Scraping, namespace
         add("envoy_cluster_upstream_rq_xx", f'{llm},envoy_response_code_class="2"', fine)
         add("envoy_cluster_upstream_rq_xx", f'{llm},envoy_response_code_class="5"', at["gateway_errors"])
         add("envoy_cluster_upstream_rq_active", llm, at["gateway_active"])
+        mean("envoy_cluster_upstream_rq_time", llm, 1000)
     elif system == "haproxy":
         add("haproxy_backend_http_requests_total", 'proxy="llm"', first)
         add("haproxy_backend_retry_warnings_total", 'proxy="llm"', at["gateway_retries"])
@@ -182,41 +233,59 @@ def gateway(out: Exposition, system: str, truth: Truth, how: Scraping, namespace
             add("istio_requests_total", f'{to},response_code="{code}",response_flags="{flags}"', values)
         cluster = f"outbound|8000||llm.{namespace}.svc.cluster.local"
         add("envoy_cluster_upstream_rq_retry", f'cluster_name="{cluster}"', at["gateway_retries"])
+        mean("istio_request_duration_milliseconds", f'{to},response_code="200"', 1000)
     elif system == "linkerd":
         to = f'parent_name="llm",parent_namespace="{namespace}"'
         add("outbound_http_route_backend_requests_total", to, at["gateway_attempts"])
         add("outbound_http_route_retry_requests_total", to, at["gateway_retries"])
         for status, error, values in (("200", "", fine), ("503", "", wrong), ("", "RESPONSE_HEADERS_TIMEOUT", late)):
             add("outbound_http_route_request_statuses_total", f'{to},http_status="{status}",error="{error}"', values)
+        mean("outbound_http_route_request_duration_seconds", to)
     elif system == "litellm":
         add("litellm_deployment_total_requests_total", 'requested_model="llama"', at["gateway_attempts"])
         add("litellm_deployment_failure_responses_total", 'requested_model="llama",exception_class="Openai.Timeout"', late)
         add("litellm_proxy_total_requests_metric_total", 'requested_model="llama",status_code="200"', first)
         mean("litellm_request_total_latency_metric", 'requested_model="llama"')
+        mean("litellm_llm_api_time_to_first_token_metric", 'requested_model="llama"', of="gateway_ttft")
     elif system == "smg":
         add("smg_router_requests_total", 'model="llama"', first)
         add("smg_worker_retries_total", 'worker_type="regular"', at["gateway_retries"])
         for code, values in (("200", fine), ("500", wrong), ("504", late)):
             add("smg_router_upstream_responses_total", f'status_code="{code}"', values)
+        mean("smg_router_request_duration_seconds", 'model="llama"')
     elif system == "vllm_router":
         add("vllm_router_requests_total", 'route="/v1/completions"', fine)
         add("vllm_router_retries_total", 'route="/v1/completions"', at["gateway_retries"])
         add("vllm_router_retries_exhausted_total", 'route="/v1/completions"', at["gateway_errors"] - at["gateway_retries"])
+        mean("vllm_router_generate_duration_seconds", 'route="/v1/completions"')
     elif system == "dynamo":
         add("dynamo_frontend_requests_total", 'model="llama",error_type=""', fine)  # a request is counted once, by how it ends
         add("dynamo_frontend_requests_total", 'model="llama",error_type="response_timeout"', at["gateway_errors"] - at["gateway_retries"])
         add("dynamo_frontend_model_migration_total", 'model="llama"', at["gateway_retries"])
+        mean("dynamo_frontend_request_duration_seconds", 'model="llama"')
+        mean("dynamo_frontend_time_to_first_token_seconds", 'model="llama"', of="gateway_ttft")
     elif system in ("ingress_nginx", "kong"):
         name, label, row = ("kong_http_requests_total", "code", 'service="llm"')
         if system == "ingress_nginx":
             name, label, row = ("nginx_ingress_controller_requests", "status", 'ingress="llm"')
         for code, values in (("200", fine), ("503", wrong), ("504", late)):
             add(name, f'{row},{label}="{code}"', values)
+        if system == "kong":
+            mean("kong_request_latency_ms", row, 1000)
+        else:
+            mean("nginx_ingress_controller_request_duration_seconds", f'{row},status="200"')
     elif system == "llm_d":
         add("llm_d_epp_request_total", 'model_name="llama"', first)
         add("llm_d_epp_request_error_total", 'model_name="llama",error_code="ModelServerError"', wrong)
+        mean("llm_d_epp_request_duration_seconds", 'model_name="llama"')
+        mean("llm_d_epp_request_ttft_seconds", 'model_name="llama",streaming="true"', of="gateway_ttft")
     elif system == "production_stack":
-        for status, values in (("success", fine), ("error", at["gateway_errors"])):
-            add("vllm:request_latency_seconds_count", f'server="http://a",status="{status}"', values)
-            add("vllm:request_latency_seconds_sum", f'server="http://a",status="{status}"', values)
+        for part, status, values in (
+            ("sum", "success", at["gateway_duration.sum"]), ("count", "success", fine), ("count", "error", at["gateway_errors"]),
+        ):  # fmt: skip
+            add(f"vllm:request_latency_seconds_{part}", f'server="http://a",status="{status}"', values)
         add("vllm:request_errors_total", 'server="http://a",error_type="ServerTimeoutError"', late)
+    elif system == "ai_gateway":
+        mean("gen_ai_server_request_duration_seconds", 'gen_ai_request_model="llama"')
+        mean("gen_ai_server_time_to_first_token_seconds", 'gen_ai_request_model="llama"', of="gateway_ttft")
+        add("gen_ai_server_request_duration_seconds_count", 'gen_ai_request_model="llama",error_type="_OTHER"', at["gateway_errors"])

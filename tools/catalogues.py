@@ -54,7 +54,9 @@ def extract(root: Path = ROOT) -> set[Key]:
                 sys.exit(f"{path.relative_to(root)}:{line}: the sentence must be a literal, or it cannot be translated")
             found.add(key)
     for path in sorted((root / "src/obs").rglob("*.toml")):  # what a vocabulary says of its system's gaps
-        found |= set(tomllib.loads(path.read_text("utf-8")).get("gaps", {}).values()) - {""}
+        told = tomllib.loads(path.read_text("utf-8"))
+        found |= set(told.get("gaps", {}).values()) - {""}
+        found |= {naming[word] for naming in told.get("signals", {}).values() for word in ("lacks", "without") if naming.get(word)}
     return found
 
 

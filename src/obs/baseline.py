@@ -25,6 +25,8 @@ def follow(values: Array, grid: Grid, limit: Callable[[Array], Array]) -> Array:
 
     `limit` gives, for baselines of shape [rows] (NaN where unknown), the value above which a row is out of line.
     """
+    if not np.isfinite(values).any():  # a figure that nobody measures, as most are where an engine or gateway tells little
+        return np.full_like(values, np.nan)
     size = max(grid.steps(BLOCK_SECONDS), -(-grid.count // MOST_BLOCKS))
     count = -(-grid.count // size)
     padded = np.full((values.shape[0], count * size), np.nan)
@@ -37,7 +39,8 @@ def follow(values: Array, grid: Grid, limit: Callable[[Array], Array]) -> Array:
         seen = quiet[:, max(0, block - memory) : block]
         if seen.shape[1] >= LEAST_BLOCKS:
             enough = np.isfinite(seen).sum(axis=1) >= LEAST_BLOCKS
-            usual[:, block] = np.where(enough, median(seen), np.nan)
+            if enough.any():
+                usual[:, block] = np.where(enough, median(seen), np.nan)
         carry = usual[:, block - 1] if block else usual[:, 0]
         usual[:, block] = np.where(np.isfinite(usual[:, block]), usual[:, block], carry)
         fine = levels[:, block] < limit(usual[:, block])

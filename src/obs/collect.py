@@ -121,7 +121,9 @@ def collected(
         seats = replicas.wanted(seats, scope["replica"])
     seats.sort(key=lambda s: (s.replica.namespace, s.replica.name))
 
-    span = measure.Span(grid, window.start, window.end, max(2 * scrape, 60.0, own_step))
+    span = measure.Span(
+        grid, window.start, window.end, max(2 * scrape, 60.0, own_step), max((ranges.rate(v.id) for v in known), default=60.0)
+    )
     readings, histograms = _measure(
         told.rows,
         told.asked,

@@ -80,9 +80,12 @@ def limits(facts: Facts, limit: Limit, usual: Array) -> Array:
 def hold(facts: Facts, condition: Condition) -> Held:
     """Hold a condition against the facts."""
     values = condition.figure(facts)
-    usual = follow(
-        values, facts.grid, _steady if condition.stays else lambda base: np.nan_to_num(limits(facts, condition.limit, base), nan=np.inf)
-    )
+
+    def out_of_line(base: Array) -> Array:
+        above = limits(facts, condition.limit, base)
+        return np.where(np.isnan(above), np.inf, above)
+
+    usual = follow(values, facts.grid, _steady if condition.stays else out_of_line)
     on = limits(facts, condition.limit, usual)
     known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):

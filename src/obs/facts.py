@@ -33,8 +33,9 @@ class Facts(Edge):
 
     @cached_property
     def measured(self) -> Mask:
-        """The replica's own series are there: its gauges, or its token counters."""
-        return np.isfinite(self.working) | np.isfinite(self.values("generation_tokens")) | np.isfinite(self.values("kv_use"))
+        """The replica's own series are there: its gauges, or its token counters; of a server that has none of them, its answers."""
+        own = np.isfinite(self.working) | np.isfinite(self.values("generation_tokens")) | np.isfinite(self.values("kv_use"))
+        return own | (~own.any(axis=1, keepdims=True) & np.isfinite(self.values("requests_finished")))
 
     @cached_property
     def down(self) -> Mask:

@@ -12,7 +12,7 @@ from obs import absence, promql
 from obs.order import DAY_SECONDS
 from obs.plan import Ask
 from obs.replicas import Row, Seating
-from obs.series import Array, Grid, Mask
+from obs.series import Array, Grid, Mask, runs
 from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
 from obs.text import Message
 from obs.vocabulary import Vocabulary, vocabularies
@@ -26,6 +26,7 @@ class Span:
     start: float
     end: float
     stale_seconds: float
+    rate_seconds: float = 60.0
 
     @property
     def judged(self) -> slice:
@@ -71,20 +72,20 @@ def reading(
         mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
         for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):
             members = [(r, [places[_place(r, shared)]] if gateway else seating.tied(r)) for r in mine if r.ask.candidate.title == title]
-            _add(found, signal, members, empty.shape)
+            _add(found, signal, members, empty.shape, max(2, span.grid.steps(span.rate_seconds)))
     if signal.kind is Kind.MEAN and found.total is not None and found.count is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(found.count > 0, found.total / found.count, np.nan)
         found.values = np.where(np.isfinite(mean), mean, found.values)
     status, why = _status(signal, found, span)
     looked_for = _looked_for(signal, systems)
-    gaps = _gaps(signal, systems)
+    gaps = _gaps(signal, systems, found.metrics)
     if status is Status.ABSENT:
         engines = tuple(v.title for v in systems if v.role == "engine")
         no = next((refused[ask.query.key] for ask in asked if ask.query.key in refused), None)
         why = no or absence.absent(signal.id, looked_for, engines or tuple(v.title for v in systems), bool(engines), gaps)
     elif status is Status.MEASURED and gaps:
-        why = absence.told(gaps)  # some of the replicas or gateways have no figure
+        why = absence.told(gaps)  # some of the replicas or gateways have no figure, or theirs leaves something out
     return Reading(signal, status, names, found.values, found.total, found.count, " / ".join(dict.fromkeys(found.metrics)) or None,
                    " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why, found.parts)  # fmt: skip
 
@@ -96,10 +97,16 @@ def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...
     return tuple(dict.fromkeys(c.title for v in (*known, *others) if signal.id in v.signals for c in v.signals[signal.id].candidates))
 
 
-def _gaps(signal: Signal, systems: Sequence[Vocabulary]) -> dict[str, str]:
-    """What the systems that are there say of a signal that they do not have, by title."""
+def _gaps(signal: Signal, systems: Sequence[Vocabulary], metrics: Sequence[str]) -> dict[str, str]:
+    """What the systems that are there do not tell of a signal, by title: all of it, or what their figure leaves out."""
     role = "gateway" if signal.level is Level.GATEWAY else "engine"
-    return {v.title: v.gaps[signal.id] for v in systems if v.role == role and signal.id in v.gaps}
+    told = {v.title: v.gaps[signal.id] for v in systems if v.role == role and signal.id in v.gaps}
+    for v in systems:
+        if v.role == role and (naming := v.signals.get(signal.id)):
+            there = any(c.title in metrics for c in naming.candidates)
+            text = naming.lacks if there else naming.without
+            told.update({v.title: text} if text else {})
+    return told
 
 
 def shared_names(rows: Iterable[Row]) -> frozenset[tuple[str, str]]:
@@ -129,8 +136,8 @@ def _place(r: Row, shared: frozenset[tuple[str, str]] = frozenset()) -> tuple[st
     return r.namespace, f"{r.ask.vocabulary.title} {name}" if (r.namespace, name) in shared else name
 
 
-def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[int]]], shape: tuple[int, ...]) -> None:
-    """Adds one candidate's rows: within it they are combined, with the candidates before it picked."""
+def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[int]]], shape: tuple[int, ...], steps: int) -> None:
+    """Adds one candidate's rows: within it they are combined, with the candidates before it picked. A rate looks back `steps` steps."""
     parts: dict[str, Array] = {}
     asked: dict[str, dict[str, None]] = {}  # the queries behind the figures, by part, in order
     naming = None
@@ -153,13 +160,36 @@ def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[in
     found.promql += [f"{total} / {count}" for total, count in zip(asked.get("sum", {}), asked.get("count", {}), strict=False)]
     pick = naming.pick if naming else "first"
     if "value" in parts:
-        found.values = _both(found.values, parts["value"], pick)
+        renamed = pick == "first" and signal.kind is Kind.RATE
+        found.values = taken_over(found.values, parts["value"], steps) if renamed else _both(found.values, parts["value"], pick)
         if pick == "sum" and signal.level is Level.GATEWAY:
             found.parts[members[0][0].ask.candidate.title] = parts["value"]
     if "sum" in parts and "count" in parts and found.total is not None and found.count is not None:
-        known = np.isfinite(found.count)
-        found.total = np.where(known, found.total, parts["sum"])
-        found.count = np.where(known, found.count, parts["count"])
+        found.total = taken_over(found.total, parts["sum"], steps)
+        found.count = taken_over(found.count, parts["count"], steps)
+
+
+def taken_over(new: Array, old: Array, steps: int) -> Array:
+    """Two names of one counter as one rate: the new name's, and the old one's where there is no other.
+
+    Where the new name comes while the old one is there, its rate knows only a part of its first window of `steps` steps. If the old one
+    goes on, it stands for so long. If it ends, its rate fades as the other grows, and what was counted between its last scrape and the
+    other's first one nobody saw: the two add up, and the stretch is no lower than what stands before and after it."""
+    out = np.where(np.isfinite(new), new, old)
+    both = np.isfinite(new) & np.isfinite(old)
+    for row in np.flatnonzero(both.any(axis=1)):
+        for first, last in runs(np.isfinite(new[row])):
+            if first < 2 or not both[row, first] or not np.isfinite(old[row, first - 2 : first]).all():
+                continue  # both begin together, or a process ended and another one began
+            stop = min(first + steps, last + 1)
+            kept = np.nan_to_num(old[row, first:stop])
+            if stop < old.shape[1] and np.isfinite(old[row, stop]):
+                out[row, first:stop] = np.where(kept > 0, kept, new[row, first:stop])
+                continue
+            out[row, first:stop] = new[row, first:stop] + kept
+            level = min(old[row, first - 2], new[row, stop]) if stop <= last else 0.0
+            out[row, first - 1 : stop] = np.maximum(out[row, first - 1 : stop], level)
+    return out
 
 
 def _both(old: Array, new: Array, how: str) -> Array:

@@ -85,9 +85,10 @@ def asks(
     for signal, naming in named(vocabulary, overrides or {}, names).items():
         most = 1 if naming.pick == "sum" else None  # one quantity under two spellings is not added up
         ways = [c for candidate in naming.candidates for c in spelled(candidate, SIGNALS[signal].kind, names)[:most]]
-        for candidate in ways:
+        for place, candidate in enumerate(ways):
+            before = tuple(c for c in ways[:place] if c.metric and not c.native) if naming.pick == "first" else ()
             for number, variant in enumerate(vocabulary.variants):
-                found += _ask(vocabulary, signal, naming, candidate, variant, number, scope, ranges, only)
+                found += _ask(vocabulary, signal, naming, candidate, before, variant, number, scope, ranges, only)
     return found
 
 
@@ -146,6 +147,7 @@ def _ask(
     candidate: Candidate,
     variant: Variant,
     number: int,
+    before: tuple[Candidate, ...],
     scope: Scope,
     ranges: Ranges,
     only: Pairs,
@@ -200,6 +202,9 @@ def _ask(
             parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view, stride=ranges.stride))
         return parts
     if kind is Kind.RATE:
+            for other in before:  # whose rows are not told apart by replica here: what has a preferred name too would count twice
+                same = promql.selector(wanted, vocabulary.match, variant.match, other.match)
+                whole += f" unless on (le, {by}) rate({promql.series(f'{other.metric}_bucket', same)}[{long}])"
         text = f"{candidate.combine or 'sum'} by ({by}) (rate({promql.series(metric, sel)}[{rate}]))"
         if candidate.zero_where:
             beside = promql.series(candidate.zero_where, promql.selector(wanted, vocabulary.match, variant.match))

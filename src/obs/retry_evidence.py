@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from obs.evidence import make
 from obs.facts import Facts
 from obs.series import Array, Mask, total_of
-from obs.text import say
+from obs.text import Message, Sentences, say
 from obs.verdict import Evidence, Stance
 
 ABANDONED_LEAST = 5.0  # requests: fewer are on their way
@@ -89,7 +91,9 @@ def _nobody(facts: Facts, steps: Mask, applies: bool) -> tuple[Evidence | None, 
     cancelled = None
     if share is not None and facts.has("engine_aborts"):
         title = say("Engine aborts for each time-out")
-        cancelled = make(
-            facts, "engine_aborts", title, "ratio", _stance(share < CANCELLED_RATIO, applies), value=share, threshold=CANCELLED_RATIO
-        )
+        few, why = share < CANCELLED_RATIO, facts.reading("engine_aborts").why
+        cancelled = make(facts, "engine_aborts", title, "ratio", _stance(few, applies), value=share, threshold=CANCELLED_RATIO)
+        if few and why:  # an engine that does not count those who leave shows few, whatever it does
+            says = Message("{first}", {"first": Sentences((say("{figure}.", figure=cancelled.says), why))})
+            cancelled = replace(cancelled, stance=Stance.NEUTRAL, says=says)
     return abandoned, cancelled

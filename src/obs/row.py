@@ -109,10 +109,12 @@ def _suspicion(facts: Facts, judged: Judged) -> tuple[Message | None, Message | 
     for held in judged.held:
         if held.condition.id in ("preemptions", "retry_ratio"):
             cause |= held.mask & ~judged.shown & ~excused
+    half = judged.symptom.every and not all(facts.has(condition.signal) for condition in judged.symptom.symptom)
     return _first(
         facts,
         (alone, UNEXPLAINED),
         (untold, say("the symptom is seen, and whether there are errors is not known.")),
+        (cause & half, say("retries are seen, and whether they answer time-outs is not known.")),
         (cause, say("what would cause it is seen, the symptom is not.")),
     )
 

@@ -86,6 +86,8 @@ class Naming(_Strict):
     candidates: tuple[Candidate, ...] = Field(min_length=1)  # in the order of preference
     pick: Literal["first", "max", "sum"] = "first"  # how candidates that are there together combine, by replica and step
     worst: Literal["high", "low"] = "high"  # which side a coarse step must not hide
+    lacks: str = ""  # what the figure leaves out by the system's own way of counting, and what would tell: so it proves nothing alone
+    without: str = ""  # what would tell where none of the candidates is there (another version of the system)
 
 
 class Labels(_Strict):
@@ -135,7 +137,8 @@ class Vocabulary(_Strict):
         both = sorted(set(self.signals) & set(self.gaps))
         if both:
             raise ValueError(f"named and a gap at once: {', '.join(both)}")
-        for name, text in self.gaps.items():
+        told = [*self.gaps.items(), *((name, text) for name, n in self.signals.items() for text in (n.lacks, n.without))]
+        for name, text in told:
             if text.endswith(".") or "{" in text:
                 raise ValueError(f"the gap of {name} is the end of a sentence: leave its full stop out, and braces")
         for name, naming in self.signals.items():

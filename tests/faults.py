@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,8 +43,8 @@ def success(result: Any, **more: Any) -> Reply:
 
 
 @contextmanager
-def serving(answer: Callable[[Seen], Reply] | Reply) -> Iterator[tuple[str, list[Seen]]]:
-    """(address, requests seen so far) of a server that answers every request so."""
+def serving(answer: Callable[[Seen], Reply] | Reply, closed: threading.Event | None = None) -> Iterator[tuple[str, list[Seen]]]:
+    """(address, requests seen so far) of a server that answers every request so; `closed` tells that somebody hung up on it."""
     seen: list[Seen] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +54,8 @@ def serving(answer: Callable[[Seen], Reply] | Reply) -> Iterator[tuple[str, list
             params = parse_qs(parts.query) | parse_qs(self.rfile.read(length).decode())
             seen.append(Seen(self.command, parts.path, params, dict(self.headers), parts.query))
             reply = answer(seen[-1]) if callable(answer) else answer
-            time.sleep(reply.wait)
+            if reply.wait and select.select([self.connection], [], [], reply.wait)[0] and closed is not None:
+                closed.set()  # nobody sends anything more: what can be read is the end
             body = (
                 reply.body
                 if isinstance(reply.body, bytes)
@@ -70,8 +72,9 @@ def serving(answer: Callable[[Seen], Reply] | Reply) -> Iterator[tuple[str, list
                     time.sleep(reply.drip)
                 if not reply.drip:
                     self.wfile.write(body[: len(body) - reply.cut])
-            except OSError:
-                pass  # the other side has had enough
+            except OSError:  # the other side has had enough
+                if closed is not None:
+                    closed.set()
             self.close_connection = bool(reply.cut)
 
         do_GET = do_POST = handle_one  # noqa: N815

@@ -2,6 +2,7 @@
 
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tests.faults import Reply, serving, success
@@ -56,14 +57,33 @@ def test_a_second_failure_is_final():
 
 
 def test_the_budget_bounds_the_retries_of_a_failing_source():
-    """Fifty questions that all fail: three retries in reserve, and one for ten of the questions."""
-    with serving(Reply(status=503, body={"status": "error", "error": "busy"})) as (address, seen):
+    """Sixty questions, of which two of three fail: three retries in reserve, and one for ten of the questions."""
+    busy = Reply(status=503, body={"status": "error", "error": "busy"})
+    with serving(lambda seen: OK if seen.params["query"] == ["fine"] else busy) as (address, seen):
         asked = source(address)
-        for _ in range(50):
+        for _ in range(20):
+            for _ in range(2):
+                with pytest.raises(StatusError):
+                    asked.answer(ONE, GRID)
+            asked.answer([Query("fine", "fine")], GRID)
+    assert 60 < len(seen) <= 60 + BUDGET_RESERVE + 6
+    assert asked.session.retries.refused > 30
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+def test_a_source_that_wants_to_be_left_alone_is_left_alone(status):
+    with serving(Reply(status=status, body={"status": "error", "error": "not now"})) as (address, seen):
+        asked = source(address)
+        for _ in range(20):
             with pytest.raises(SourceError):
                 asked.answer(ONE, GRID)
-    assert 50 < len(seen) <= 50 + BUDGET_RESERVE + 5
-    assert asked.session.retries.refused > 40
+        assert len(seen) == FAILURES
+    with serving(Reply(status=500, body={"status": "error", "error": "a fault"})) as (address, seen):
+        asked = source(address)
+        for _ in range(FAILURES + 3):
+            with pytest.raises(SourceError):
+                asked.answer(ONE, GRID)
+        assert len(seen) == FAILURES + 3  # it is there, and other questions it may answer
 
 
 def test_a_source_that_is_down_is_left_alone_and_the_reason_is_said_at_once():
@@ -137,3 +157,20 @@ def test_one_request_tries_whether_it_is_back_and_each_failure_doubles_the_wait(
     assert circuit.wait_seconds() == 0.0
     circuit.worked()
     assert [circuit.wait_seconds() for _ in range(3)] == [0.0, 0.0, 0.0]
+
+
+def test_no_more_than_eight_requests_are_under_way_at_once():
+    under_way, most = [], []
+
+    def answer(seen):
+        under_way.append(seen)
+        most.append(len(under_way))
+        time.sleep(0.1)
+        under_way.remove(seen)
+        return OK
+
+    with serving(answer) as (address, seen), ThreadPoolExecutor(30) as pool:
+        asked = source(address)
+        list(pool.map(lambda _: asked.answer(ONE, GRID), range(30)))
+    assert len(seen) == 30
+    assert 4 <= max(most) <= 8

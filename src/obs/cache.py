@@ -1,34 +1,36 @@
 """A read-through cache before a source: what lies in the past is asked for once, by whoever comes first.
 
-Answers are kept in chunks of whole steps, aligned to the clock, so that all windows of one step share them. A chunk is kept once it
-ended a settling time ago: until then late samples may still come, and it is asked for again. Who asks for what another thread is
-already asking for waits for that answer. One cache belongs to one source: its tenant and credentials are the source's, and a query's
-key holds its scope, so nothing crosses between them. Bounded in bytes; what was not used for longest goes first.
+A chunk (`obs.chunks`) is kept once it ended a settling time ago: until then late samples may still come, and it is asked for again.
+Questions run in threads of their own (`obs.errand`): who asks for what is being asked for already waits for that answer, who leaves
+is not waited for, and what nobody waits for is given up. One cache belongs to one source: its tenant and credentials are the
+source's, and a query's key holds its scope, so nothing crosses between them. Bounded in bytes; what was not used for longest goes first.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any, TypeVar
 
-import numpy as np
+from obs import chunks, errand
+from obs.chunks import CHUNK_STEPS, Key
+from obs.epochs import Epochs
+from obs.errand import Errand
+from obs.errors import SourceError
+from obs.refusals import LeftError, is_down
+from obs.series import Grid
+from obs.source import About, Answer, Inspectable, Inspection, Query, Recognisable, Source
 
-from obs.series import Array, Grid
-from obs.source import About, Answer, Inspectable, Inspection, Query, Source
-from obs.text import Message
-
-CHUNK_STEPS = 60  # a refresh asks again for at most one chunk and the settling time
 SETTLE_SECONDS = 300.0  # remote write and slow rule evaluation come late; Prometheus itself looks back as far
 NAMES_SECONDS = 60.0  # a metric that appears is found within a minute
 INTERVAL_SECONDS = 600.0
 BYTES = 256 * 2**20
-_ROW_BYTES = 400  # of a row's labels, about
-
-Key = tuple[str, str, float, int, int]  # query key, PromQL, step, stride, chunk
+T = TypeVar("T")
 
 
 @dataclass
@@ -42,29 +44,49 @@ class Counts:
     held_bytes: int = 0
 
 
-class Cached:
-    """Implements `obs.source.Source` before another one. Safe to share between threads."""
+@dataclass(frozen=True)
+class _Asked:
+    """What is being asked for, and for whom."""
 
-    def __init__(self, source: Source, *, most_bytes: int = BYTES, clock: Callable[[], float] = time.time) -> None:
+    future: Future[Any]
+    errand: Errand
+
+
+class Cached:
+    """Implements `obs.source.Source` before another one. Safe to share between threads.
+
+    `renewed` is called when another server answers at the source's address: what was made of the former one's answers is of no use.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        most_bytes: int = BYTES,
+        clock: Callable[[], float] = time.time,
+        renewed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.source = source
         self.counts = Counts()
-        self._most_bytes, self._clock = most_bytes, clock
+        self._most_bytes, self._clock, self._renewed = most_bytes, clock, renewed
         self._lock = Lock()
         self._held: OrderedDict[Key, Answer] = OrderedDict()
-        self._asked: dict[Key, Future[Answer]] = {}
+        self._asked: dict[Hashable, _Asked] = {}
+        self._epochs = Epochs()
         self._names: tuple[float, float, float, frozenset[str]] | None = None  # asked at, start, end
         self._intervals: dict[str, tuple[float, float | None]] = {}
 
     def about(self) -> About:
         """The source's own word; it asks at most once."""
-        return self.source.about()
+        return self._alone("about", self.source.about)
 
     def metric_names(self, start: float, end: float) -> frozenset[str]:
         """Kept for a minute, for every stretch within the one that was asked for."""
+        self._recognise()
         now, kept = self._clock(), self._names
         if kept is not None and now - kept[0] < NAMES_SECONDS and kept[1] <= start and end <= kept[2] + NAMES_SECONDS:
             return kept[3]
-        found = self.source.metric_names(start, end)
+        found = self._alone(("names", start, end), lambda: self.source.metric_names(start, end))
         self._names = (now, start, end, found)
         return found
 
@@ -72,12 +94,16 @@ class Cached:
         """Kept for ten minutes: nobody changes it more often."""
         now, kept = self._clock(), self._intervals.get(metric)
         if kept is None or now - kept[0] >= INTERVAL_SECONDS or kept[1] is None:
-            kept = self._intervals[metric] = (now, self.source.scrape_interval(metric, start, end))
+            found = self._alone(("interval", metric), lambda: self.source.scrape_interval(metric, start, end))
+            kept = self._intervals[metric] = (now, found)
         return kept[1]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
         """The source's own."""
-        return self.source.inspect(metric, end) if isinstance(self.source, Inspectable) else Inspection()
+        source = self.source
+        if not isinstance(source, Inspectable):
+            return Inspection()
+        return self._alone(("inspect", metric, end), lambda: source.inspect(metric, end))
 
     def timed(self, inspection: Inspection) -> Inspection:
         """The source's own."""
@@ -86,140 +112,126 @@ class Cached:
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """From what is held; what is missing is asked for in as few stretches as there are. Raises what the source raises, to everybody
         who waits for the same."""
-        first, last = _chunk(grid, 0), _chunk(grid, grid.count - 1)
-        keys = [[_key(query, grid, chunk) for chunk in range(first, last + 1)] for query in queries]
+        self._recognise()
+        while True:
+            try:
+                return self._answer(queries, grid)
+            except LeftError:
+                errand.check()  # others gave up what this one had just begun to wait for: it is asked again
+
+    def _answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        epoch, own = self._epochs.now, Errand()
+        first, last = chunks.number(grid, 0), chunks.number(grid, grid.count - 1)
+        keys = [[chunks.key(query, grid, chunk, epoch) for chunk in range(first, last + 1)] for query in queries]
         parts: dict[Key, Answer] = {}
         mine: dict[Key, Query] = {}
-        theirs: dict[Key, Future[Answer]] = {}
+        asked: dict[Key, _Asked] = {}
         with self._lock:
-            for query, chunks in zip(queries, keys, strict=True):
-                for key in chunks:
-                    self._sort(key, query, parts, mine, theirs)
-        try:
-            parts.update(self._ask(mine, grid))
-        except BaseException as error:
-            self._give_up(mine, error)
-            raise
-        for key, future in theirs.items():
-            parts[key] = future.result()  # raises what the other thread's question raised
-        return [_together([parts[key] for key in chunks], first, grid) for chunks in keys]
+            for query, of_query in zip(queries, keys, strict=True):
+                for key in of_query:
+                    if (held := self._held.get(key)) is not None:
+                        self._held.move_to_end(key)
+                        self.counts.hits += 1
+                        parts[key] = held
+                    elif (found := self._asked.get(key)) is not None:
+                        self.counts.waited += key not in mine
+                        asked[key] = found
+                    else:
+                        self.counts.misses += 1
+                        mine[key] = query
+                        asked[key] = self._asked[key] = _Asked(Future(), own)
+        with ExitStack() as stack:
+            for each in {id(one.errand): one.errand for one in asked.values()}.values():
+                stack.enter_context(each.waited_for())
+            if mine:
+                own.begin(lambda: self._ask(mine, grid, epoch))
+            parts.update((key, errand.awaited(one.future)) for key, one in asked.items())
+        return [chunks.together([parts[key] for key in of_query], first, grid) for of_query in keys]
 
-    def _sort(self, key: Key, query: Query, parts: dict[Key, Answer], mine: dict[Key, Query], theirs: dict[Key, Future[Answer]]) -> None:
-        if (held := self._held.get(key)) is not None:
-            self._held.move_to_end(key)
-            self.counts.hits += 1
-            parts[key] = held
-        elif (future := self._asked.get(key)) is not None and key not in mine:
-            self.counts.waited += 1
-            theirs[key] = future
-        else:
-            self.counts.misses += 1
-            mine[key] = query
-            self._asked[key] = Future()
-
-    def _ask(self, mine: Mapping[Key, Query], grid: Grid) -> dict[Key, Answer]:
+    def _ask(self, mine: Mapping[Key, Query], grid: Grid, epoch: int) -> None:
         """One question for all queries that lack the same stretch, from its first missing chunk to its last."""
-        lacking: dict[Query, list[int]] = defaultdict(list)
-        for key, query in mine.items():
-            lacking[query].append(key[-1])
-        stretches: dict[tuple[int, int], list[Query]] = defaultdict(list)
-        for query, chunks in lacking.items():
-            for stretch in _stretches(sorted(chunks)):
-                stretches[stretch].append(query)
-        found: dict[Key, Answer] = {}
-        for (first, last), asked in sorted(stretches.items()):
-            part = _stretch(grid, first, last, whole=self._settled(last, grid.step))
-            for query, answer in zip(asked, self.source.answer(asked, part), strict=True):
-                for chunk in range(first, last + 1):
-                    key = _key(query, grid, chunk)
-                    found[key] = _cut(answer, part, chunk)
-                    self._keep(key, found[key], grid.step)
-        return found
+        try:
+            lacking: dict[Query, list[int]] = defaultdict(list)
+            for key, query in mine.items():
+                lacking[query].append(key[-1])
+            stretches: dict[tuple[int, int], list[Query]] = defaultdict(list)
+            for query, numbers in lacking.items():
+                for stretch in chunks.stretches(sorted(numbers)):
+                    stretches[stretch].append(query)
+            for (first, last), asked in sorted(stretches.items()):
+                part = chunks.stretch(grid, first, last, whole=self._settled(last, grid.step))
+                for query, answer in zip(asked, self.source.answer(asked, part), strict=True):
+                    for chunk in range(first, last + 1):
+                        self._keep(chunks.key(query, grid, chunk, epoch), chunks.cut(answer, part, chunk), query, grid.step)
+        except BaseException as error:  # noqa: BLE001  (handed to everybody who waits)
+            self._fail(mine, error)
 
-    def _keep(self, key: Key, answer: Answer, step: float) -> None:
+    def _keep(self, key: Key, answer: Answer, query: Query, step: float) -> None:
         """Tells whoever waits, and holds the chunk where it is whole and settled."""
         settled = self._settled(key[-1], step)
         with self._lock:
-            if (future := self._asked.pop(key, None)) is not None:
-                future.set_result(answer)
-            if not settled or answer.refused is not None:
+            if (asked := self._asked.pop(key, None)) is not None:
+                asked.future.set_result(answer)
+            if not settled or answer.refused is not None or key in self._held:
                 return
             self._held[key] = answer
-            self.counts.held_bytes += _bytes(answer)
+            self._epochs.keep(query, step, key[-1], answer)
+            self.counts.held_bytes += chunks.held_bytes(answer)
             while self.counts.held_bytes > self._most_bytes and self._held:
-                self.counts.held_bytes -= _bytes(self._held.popitem(last=False)[1])
+                self.counts.held_bytes -= chunks.held_bytes(self._held.popitem(last=False)[1])
                 self.counts.evicted += 1
 
     def _settled(self, chunk: int, step: float) -> bool:
         """Whether a chunk ended so long ago that nothing in it changes any more."""
         return (chunk + 1) * CHUNK_STEPS * step <= self._clock() - SETTLE_SECONDS
 
-    def _give_up(self, mine: Mapping[Key, Query], error: BaseException) -> None:
+    def _fail(self, mine: Mapping[Key, Query], error: BaseException) -> None:
         """Whoever waits for what was not answered hears why."""
+        if is_down(error):
+            self._epochs.doubt()
         with self._lock:
             for key in mine:
-                if (future := self._asked.pop(key, None)) is not None:
-                    future.set_exception(error)
+                if (asked := self._asked.pop(key, None)) is not None:
+                    asked.future.set_exception(error)
 
+    def _alone(self, key: Hashable, work: Callable[[], T]) -> T:
+        """What `work` gives, once for everybody who wants it at the same time."""
+        while True:
+            own: _Asked | None = None
+            with self._lock:
+                if (asked := self._asked.get(key)) is None:
+                    asked = self._asked[key] = own = _Asked(Future(), Errand())
+            try:
+                with asked.errand.waited_for():
+                    if own is not None:
+                        asked.errand.begin(lambda own=own: self._do(key, own.future, work))  # type: ignore[misc]
+                    found: T = errand.awaited(asked.future)
+                    return found
+            except LeftError:
+                errand.check()
 
-def _key(query: Query, grid: Grid, chunk: int) -> Key:
-    return query.key, query.promql, grid.step, query.stride, chunk
-
-
-def _chunk(grid: Grid, step: int) -> int:
-    """The number of the chunk that a step of the grid lies in, counted from 1970."""
-    return (round(grid.start / grid.step) + step) // CHUNK_STEPS
-
-
-def _stretches(chunks: Sequence[int]) -> list[tuple[int, int]]:
-    """Chunks that follow one another as (first, last)."""
-    found: list[tuple[int, int]] = []
-    for chunk in chunks:
-        if found and chunk == found[-1][1] + 1:
-            found[-1] = (found[-1][0], chunk)
+    def _do(self, key: Hashable, future: Future[T], work: Callable[[], T]) -> None:
+        try:
+            found, error = work(), None
+        except BaseException as raised:  # noqa: BLE001  (handed to everybody who waits)
+            found, error = None, raised
+        with self._lock:
+            self._asked.pop(key, None)
+        if error is not None:
+            future.set_exception(error)
         else:
-            found.append((chunk, chunk))
-    return found
+            future.set_result(found)  # type: ignore[arg-type]
 
-
-def _stretch(grid: Grid, first: int, last: int, *, whole: bool) -> Grid:
-    """The grid of these chunks; the last one up to its end where it is to be kept, else up to the end of what was asked for."""
-    start = first * CHUNK_STEPS * grid.step
-    end = (last + 1) * CHUNK_STEPS * grid.step - grid.step
-    return Grid(start, grid.step, round(((end if whole else min(end, grid.end)) - start) / grid.step) + 1)
-
-
-def _cut(answer: Answer, part: Grid, chunk: int) -> Answer:
-    """One chunk of an answer over several. Rows without a value in it are left out; those without any at all say that they are there."""
-    at = chunk * CHUNK_STEPS - round(part.start / part.step)
-    values = answer.values[:, max(at, 0) : at + CHUNK_STEPS]
-    known = np.isfinite(answer.values)
-    kept = np.flatnonzero(np.isfinite(values).any(axis=1) | ~known.any(axis=1))
-    return Answer(tuple(answer.labels[i] for i in kept), values[kept].copy(), answer.refused, answer.notes)
-
-
-def _together(parts: Sequence[Answer], first: int, grid: Grid) -> Answer:
-    """The chunks as one answer over the grid; a series is the same where all its labels are."""
-    places: dict[tuple[tuple[str, str], ...], int] = {}
-    labels: list[dict[str, str]] = []
-    for part in parts:
-        for row in part.labels:
-            if places.setdefault(tuple(sorted(row.items())), len(places)) == len(labels):
-                labels.append(row)
-    values: Array = np.full((len(labels), grid.count), np.nan)
-    begin = round(grid.start / grid.step)
-    for number, part in enumerate(parts):
-        at = (first + number) * CHUNK_STEPS - begin
-        left, right = max(at, 0), min(at + part.values.shape[1], grid.count)
-        rows = [places[tuple(sorted(row.items()))] for row in part.labels]
-        if rows and right > left:
-            values[rows, left:right] = part.values[:, left - at : right - at]
-    refused = next((part.refused for part in parts if part.refused is not None), None)
-    notes: list[Message] = []
-    for part in parts:
-        notes += [note for note in part.notes if note not in notes]
-    return Answer(tuple(labels), values, refused, tuple(notes))
-
-
-def _bytes(answer: Answer) -> int:
-    return answer.values.nbytes + _ROW_BYTES * len(answer.labels)
+    def _recognise(self) -> None:
+        """Whether it is still the same server: asked once a minute, and after a failure."""
+        source = self.source
+        if not isinstance(source, Recognisable) or not self._epochs.due(self._clock()):
+            return
+        try:
+            new = self._alone("started", lambda: self._epochs.recognised(source, self._clock()))
+        except SourceError:  # what is held can still be read; what is not is asked for, and why it fails is said then
+            return
+        if new:
+            self._names = None
+            self._intervals.clear()
+            self._renewed()

@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, answer, bar, bundles, drafts, failure, frame, metrics, sample, scope, screen, share
+from obs.ui import address, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -90,4 +90,5 @@ def _window(view: View, now: float, _: Reader) -> tuple[About | None, Window | N
         return about, None, error.says
 
 
-main()
+with leaving.attended():
+    main()

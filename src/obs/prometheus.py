@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from prometheus_api_client import PrometheusConnect
 
-from obs import counters, matrix
+from obs import counters, errand, matrix
 from obs.errors import SourceError
 from obs.matrix import TAG
 from obs.promql import duration, series
-from obs.refusals import QueryRefusedError, StatusError, TooSlowError
+from obs.refusals import DOWN, QueryRefusedError, StatusError, TooSlowError
 from obs.series import Grid
 from obs.source import About, Answer, Inspection, Query
 from obs.text import Message, say
@@ -45,6 +44,7 @@ class Prometheus:
         self._post = PrometheusConnect(self.session.base, session=self.session, timeout=source.timeout_seconds, method="POST")
         self.session.settle()
         self._about: About | None = None
+        self._started = ""
         self.requests = 0
 
     def about(self) -> About:
@@ -60,6 +60,24 @@ class Prometheus:
             flavor, version = _flavor(data) if isinstance(data, dict) else ("unknown", "")
             self._about = About(self._settings.name, flavor, version)
         return self._about
+
+    def started(self) -> str:
+        """When its process was started; empty where there is no such page: only Prometheus itself has it."""
+        found = str(self._runtime().get("startTime", ""))
+        if found != self._started:
+            self._about, self._started = None, found
+        return found
+
+    def _runtime(self) -> Mapping[str, Any]:
+        """What it says of its process; nothing where there is no such page."""
+        self.requests += 1
+        try:
+            data = self.session.request("GET", f"{self.session.base}/api/v1/status/runtimeinfo").json()["data"]
+        except StatusError as error:
+            if error.status in DOWN:
+                raise
+            data = None
+        return data if isinstance(data, dict) else {}
 
     def metric_names(self, start: float, end: float) -> frozenset[str]:
         """All metric names of the stretch (to the block: a name may have no sample in it)."""
@@ -85,13 +103,7 @@ class Prometheus:
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
         """Two requests: what it says of its retention, and where `metric` had samples in the two months before `end`."""
-        retention = ""
-        self.requests += 1
-        try:
-            data = self.session.request("GET", f"{self.session.base}/api/v1/status/runtimeinfo").json()["data"]
-            retention = str(data.get("storageRetention", "")) if isinstance(data, dict) else ""
-        except StatusError:  # only Prometheus itself has that page
-            retention = ""
+        retention = str(self._runtime().get("storageRetention", ""))
         oldest = None
         back = Grid(end - REACH_SECONDS, REACH_SECONDS / REACH_STEPS, REACH_STEPS + 1)
         if metric:
@@ -116,8 +128,7 @@ class Prometheus:
         for stride in sorted({query.stride for query in queries}):
             of = [(i, q) for i, q in numbered if q.stride == stride and not q.counter]
             works += [partial(self._strided, batch, grid, stride) for batch in _batches(of)]
-        with ThreadPoolExecutor(min(THREADS, max(1, len(works)))) as pool:
-            parts = list(pool.map(lambda work: work(), works))
+        parts = errand.together(works, THREADS)
         found = {index: answer for part in parts for index, answer in part.items()}
         refused = [answer.refused for answer in found.values() if answer.refused]
         if refused and len(refused) == len(queries):

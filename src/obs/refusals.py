@@ -5,6 +5,8 @@ from __future__ import annotations
 from obs.errors import SourceError
 from obs.text import Message, say
 
+DOWN = (429, 502, 503, 504)  # statuses of what is to be left alone, as if it were not there
+
 
 class StatusError(SourceError):
     """There was an answer, and it is not the one that was asked for."""
@@ -24,6 +26,20 @@ class QueryRefusedError(StatusError):
 
 class TooSlowError(StatusError):
     """The answer did not come in time; a smaller query may."""
+
+
+class LeftError(SourceError):
+    """Nobody waits for this answer any more, so that it was given up. Nobody reads this sentence either."""
+
+    def __init__(self) -> None:
+        super().__init__(say("The question was given up: nobody waits for its answer any more."))
+
+
+def is_down(failed: BaseException) -> bool:
+    """Whether the source is not there, or wants to be left alone. One that takes too long for a query is there."""
+    if isinstance(failed, TooSlowError):
+        return False
+    return isinstance(failed, UnreachableError) or (isinstance(failed, StatusError) and failed.status in DOWN)
 
 
 def error(where: str, status: int, said: str, is_json: bool, redirected: bool) -> StatusError:

@@ -104,3 +104,14 @@ class Source(Protocol):
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """One answer for each query, in order."""
+
+
+@runtime_checkable
+class Recognisable(Protocol):
+    """A source that tells one server process from another."""
+
+    def started(self) -> str:
+        """When the process that answers was started, in its own words; empty where it does not say. Raises SourceError."""
+
+    def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
+        """As every source's."""

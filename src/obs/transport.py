@@ -10,21 +10,24 @@ import logging
 import re
 import time
 from base64 import b64decode
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from email.utils import parsedate_to_datetime
-from threading import Lock
+from functools import partial
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 import orjson
 import requests
-from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase, HTTPBasicAuth
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, NameResolutionError, NewConnectionError, ProtocolError, ReadTimeoutError
+from urllib3.exceptions import HTTPError
 
+from obs import errand, unreachable
+from obs.connection import AT_ONCE, Adapter
 from obs.errors import CallError, SourceError
 from obs.patience import Circuit, RetryBudget, pause_seconds
-from obs.refusals import QueryRefusedError, StatusError, TooSlowError, UnreachableError
+from obs.refusals import LeftError, QueryRefusedError, StatusError, TooSlowError, UnreachableError, is_down
 from obs.refusals import error as error_for
 from obs.text import Message, Quantity, say
 
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from obs.config import SourceSettings
 
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a retry is no news; what fails is said in a sentence
-POOL = 16
 LARGEST_BYTES = 400_000_000  # an answer above this is refused before it fills the memory
 CONNECT_SECONDS = 3.0
 TRANSIENT = (502, 503)  # of a proxy whose backend restarts, of a source that is busy for a moment
@@ -107,12 +109,14 @@ class PrometheusSession(requests.Session):
         self.warnings: dict[str, None] = {}
         self.asked = Asked()
         self.retries, self.circuit = RetryBudget(), Circuit()
+        self._turns = BoundedSemaphore(AT_ONCE)
+        self.given_up = 0  # requests that were cut off because nobody waited any more
         self._last = say("{address} cannot be reached.", address=source.address)
 
     def settle(self) -> None:
         """Mounts this session's own adapter over the one that prometheus-api-client mounts."""
         for prefix in ("http://", "https://", self.base):
-            self.mount(prefix, HTTPAdapter(pool_connections=POOL, pool_maxsize=POOL, max_retries=0))
+            self.mount(prefix, Adapter())
 
     def request(self, method: str, url: str, **kwargs: Any) -> requests.Response:  # type: ignore[override]  # keywords only
         """One request, answered in full and in time. Raises SourceError; QueryRefusedError where only this query is at fault."""
@@ -123,31 +127,65 @@ class PrometheusSession(requests.Session):
         kwargs["auth"] = self.auth
         if self.circuit.wait_seconds() > 0:
             raise SourceError(self._down())
-        deadline = time.monotonic() + seconds + 2
         self.retries.asked()
-        try:
+        with self._turn(seconds):
+            deadline = time.monotonic() + seconds + 2
+            try:
+                return self._once(method, url, seconds, deadline, kwargs)
+            except SourceError as error:
+                if not _transient(error) or time.monotonic() + seconds / 2 > deadline or not self.retries.spend():
+                    raise
+                time.sleep(pause_seconds())
+                if self.circuit.wait_seconds() > 0:  # others found it down meanwhile
+                    raise
             return self._once(method, url, seconds, deadline, kwargs)
-        except SourceError as error:
-            if not _transient(error) or time.monotonic() + seconds / 2 > deadline or not self.retries.spend():
-                raise
-        time.sleep(pause_seconds())
-        return self._once(method, url, seconds, deadline, kwargs)
+
+    @contextmanager
+    def _turn(self, seconds: float) -> Iterator[None]:
+        """One of the few requests at a time. Whoever does not come to it within the time-out hears that the source is too slow."""
+        stop, until = errand.current(), time.monotonic() + seconds
+        while not self._turns.acquire(timeout=errand.POLL_SECONDS):
+            if stop:
+                stop.check()
+            if time.monotonic() > until:
+                raise TooSlowError(504, self._too_slow(seconds))
+        try:
+            yield
+        finally:
+            self._turns.release()
 
     def _once(self, method: str, url: str, seconds: float, deadline: float, kwargs: dict[str, Any]) -> requests.Response:
-        began = time.monotonic()
+        began, stop = time.monotonic(), errand.current()
+        if stop:
+            stop.check()
         try:
             response = super().request(method, url, stream=True, **kwargs)
             self.asked.clock(response.headers.get("Date"), time.time())
             response._content = self._read(response, deadline)
         except (requests.exceptions.RequestException, HTTPError) as error:
+            if stop and stop.stopped:
+                self.given_up += 1
+                raise LeftError from error  # cut off by ourselves: it says nothing about the source
             self.circuit.failed()
-            said = TooSlowError(504, self._too_slow(seconds)) if _timed_out(error) else UnreachableError(self._unreachable(error))
+            said = (
+                TooSlowError(504, self._too_slow(seconds))
+                if unreachable.timed_out(error)
+                else UnreachableError(unreachable.sentence(self._source.address, error))
+            )
             self._last = said.says
             raise said from error
         finally:
             self.asked.took(time.monotonic() - began)
+        try:
+            self._check(response)
+        except StatusError as error:
+            if is_down(error):
+                self.circuit.failed()
+                self._last = error.says
+            else:
+                self.circuit.worked()
+            raise
         self.circuit.worked()
-        self._check(response)
         return response
 
     def _down(self) -> Message:
@@ -155,7 +193,8 @@ class PrometheusSession(requests.Session):
 
     def _read(self, response: requests.Response, deadline: float) -> bytes:
         chunks, size = [], 0
-        with response:
+        stop = errand.current()
+        with stop.cutting(partial(_shut, response)) if stop else nullcontext(), response:
             while chunk := response.raw.read1(1 << 16):  # not iter_content: it waits for a full chunk, however slowly the bytes drip
                 chunks.append(chunk)
                 size += len(chunk)
@@ -180,37 +219,6 @@ class PrometheusSession(requests.Session):
             seconds=Quantity(seconds, "seconds"),
         )
 
-    def _unreachable(self, error: Exception) -> Message:
-        where = self._source.address
-        reason = getattr(error.args[0] if error.args else None, "reason", None)
-        if isinstance(error, requests.exceptions.SSLError):
-            return say(
-                "The certificate of {address} was not accepted. If your own authority signed it, name that authority's file in "
-                "OBS_PROMETHEUS_CA_FILE; if the port speaks plain HTTP, write http://.",
-                address=where,
-            )
-        if isinstance(reason, NameResolutionError):
-            return say(
-                "The host name in {address} is not known. Check it for a slip, and whether this machine can resolve it.", address=where
-            )
-        if isinstance(reason, NewConnectionError) and "refused" in str(reason):
-            return say("{address} refused the connection. Check host and port, and whether Prometheus is running there.", address=where)
-        if isinstance(reason, NewConnectionError):
-            return say("{address} cannot be reached: {reason}. Check the network between.", address=where, reason=_system_reason(reason))
-        if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
-            return say("{address} did not take the connection in time. Check the address, and the network between.", address=where)
-        if isinstance(error, (ProtocolError, requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError)):
-            return say(
-                "The answer of {address} broke off half-way. Try again; if it lasts, look at the proxy in front of it.", address=where
-            )
-        if isinstance(error, requests.exceptions.TooManyRedirects):
-            return say("{address} redirects in a circle. Give the address of the Prometheus API itself.", address=where)
-        if "refused" in str(error):
-            return say("{address} refused the connection. Check host and port, and whether Prometheus is running there.", address=where)
-        return say(
-            "{address} closed the connection or cannot be reached. Check the address, and whether Prometheus is running.", address=where
-        )
-
     def _check(self, response: requests.Response) -> None:
         """Raises SourceError unless this is a whole and successful answer of the API; its JSON is parsed once."""
         where, status = self._source.address, response.status_code
@@ -225,6 +233,12 @@ class PrometheusSession(requests.Session):
             self.warnings.update(dict.fromkeys(_without(secrets, str(text)) for text in body.get("warnings") or ()))
             return
         raise error_for(where, status, said, body is not None, bool(response.history))
+
+
+def _shut(response: requests.Response) -> None:
+    """Wakes whoever reads this answer."""
+    with suppress(OSError, ValueError, RuntimeError):  # it may be read to its end by now
+        response.raw.shutdown()
 
 
 def _secrets(sent: requests.PreparedRequest) -> list[str]:
@@ -250,16 +264,3 @@ def _transient(error: SourceError) -> bool:
     if isinstance(error, TooSlowError):
         return False
     return isinstance(error, UnreachableError) or (isinstance(error, StatusError) and error.status in TRANSIENT)
-
-
-def _timed_out(error: Exception) -> bool:
-    """Whether the connection stood and the answer did not come; a connection that is not taken is another matter."""
-    reason = getattr(error.args[0] if error.args else None, "reason", None)
-    if isinstance(error, requests.exceptions.ConnectTimeout) or isinstance(reason, ConnectTimeoutError):
-        return False
-    return isinstance(error, (requests.exceptions.Timeout, ReadTimeoutError)) or isinstance(reason, ReadTimeoutError)
-
-
-def _system_reason(error: Exception) -> str:
-    """What the operating system said: "No route to host"."""
-    return getattr(error.__cause__, "strerror", None) or str(error).rpartition("] ")[2]

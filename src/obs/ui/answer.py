@@ -68,8 +68,17 @@ def _source(name: str | None, bundle: str | None) -> Source:
     found = api.open_source(View(source=name, bundle=bundle), settings())
     if isinstance(found, Bundle):
         return found
-    cached = WATCHED[name or "default"] = Cached(found, most_bytes=settings().cache_megabytes * 2**20)
+    cached = WATCHED[name or "default"] = Cached(found, most_bytes=settings().cache_megabytes * 2**20, renewed=_renewed)
     return cached
+
+
+def _renewed() -> None:
+    """Another server answers at a source's address: the answers that were made of the former one's readings are made again."""
+    from obs.ui import drafts  # it is made of this module
+
+    for made in (_answer, read_so_far, _groups):
+        made.clear()
+    drafts.forget()
 
 
 def source(view: View) -> Source:

@@ -40,6 +40,7 @@ class _Sources:
             "obs_source_retries": ("Requests sent a second time.", "retries"),
             "obs_source_retries_refused": ("Retries that the budget did not allow.", "refused"),
             "obs_source_circuit_opened": ("Times that the source was found down and left alone.", "opened"),
+            "obs_source_given_up": ("Requests that were cut off, because nobody waited for the answer any more.", "given_up"),
             "obs_cache_hits": ("Chunks that were answered from memory.", "hits"),
             "obs_cache_misses": ("Chunks that were asked for.", "misses"),
             "obs_cache_waited": ("Chunks that somebody else was asking for already.", "waited"),
@@ -68,6 +69,7 @@ def _figures(cached: Cached) -> dict[str, float]:
         "seconds": sent.asked.total_seconds if sent else 0.0,
         "retries": sent.retries.spent if sent else 0,
         "refused": sent.retries.refused if sent else 0,
+        "given_up": sent.given_up if sent else 0,
         "opened": sent.circuit.opened if sent else 0,
     }
 

@@ -1,17 +1,20 @@
 """Windows of days: the coarse scan, what is read again, and how the two are put together."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.arrays import HEALTHY, HEALTHY_MEANS, START, by_hand, course, facts
 
 from obs import scan as scanning
 from obs.config import SourceSettings, load
+from obs.diagnosis import look_at
 from obs.language import render
 from obs.order import Applying
 from obs.prometheus import Prometheus
 from obs.refusals import TooSlowError
-from obs.scan import _ended, _of_a_step, _outside, _Part, begin, dated, scan
+from obs.scan import _ended, _of_a_step, _outside, _Part, _spikes, _stretches, begin, dated, scan
 from obs.series import Grid
 from obs.source import Query
 from obs.text import Moment, Sentences, say
@@ -48,6 +51,11 @@ def test_a_coarse_episode_is_kept_only_where_nothing_was_read_exactly(coarse, wi
     assert spans(_outside(episode(*coarse), read(*windows))) == left
 
 
+def test_what_lasts_to_the_end_of_the_window_is_not_kept_behind_a_stretch_that_reaches_it():
+    assert _outside(episode(10, None), read((0, 30)), 30.0) == []
+    assert spans(_outside(episode(10, None), read((0, 30)), 40.0)) == [(30, None)]
+
+
 def test_an_episode_whose_replica_is_no_longer_seen_ends_where_it_was_last_seen():
     """The stretch ends at 1000 s, the other replica lives on; of the one that the episode is about, the last sample is at 500 s."""
     grid = Grid(0.0, 10.0, 101)
@@ -62,6 +70,39 @@ def test_an_episode_whose_replica_is_no_longer_seen_ends_where_it_was_last_seen(
     assert spans([_ended(episode(300, None, "a"), readings)]) == [(300, 510.0)]
     assert spans([_ended(episode(300, None, "b"), readings)]) == [(300, 1000.0)]
     assert spans([_ended(episode(300, 400, "a"), readings)]) == [(300, 400)]
+
+
+STEP = 3480.0
+
+
+def month(*parts):
+    """A month in steps of almost an hour; the mean time to first token in its course."""
+    means = {**HEALTHY_MEANS, "ttft": course(744, (0, 0.1), *parts)}
+    return facts(replace(by_hand(744, step=STEP, means=means, before=0, **HEALTHY), scrape_seconds=60.0, rate_seconds=STEP))
+
+
+def test_minutes_of_trouble_that_a_long_step_thins_out_are_looked_at_and_hours_of_a_daily_curve_are_not():
+    assert _spikes(month()) == []
+    assert _spikes(month((400, 0.15), (401, 0.1))) == []  # a fifth of what is felt
+    assert _spikes(month((400, 0.3), (406, 0.1))) == []
+    assert _spikes(month((400, 0.3), (401, 0.1), (500, 0.6), (502, 0.1))) == [
+        (START + 500 * STEP, START + 501 * STEP),  # the higher one first
+        (START + 400 * STEP, START + 400 * STEP),
+    ]
+
+
+def test_a_stretch_begins_a_long_step_before_what_shows_and_those_of_spikes_come_last():
+    facts_of = month((400, 0.3), (401, 0.1))
+    lasting = replace(row_of(facts_of), applying=(episode(START + 600 * STEP, START + 600 * STEP, "pod-0"),))
+    found = _stretches(facts_of.readings, [lasting], (), _spikes(facts_of))
+    assert [(w.start, w.end) for w in found] == [
+        (START + (at - 1) * STEP - 900, START + at * STEP + 900) for at in (600, 400)
+    ]  # fmt: skip
+
+
+def row_of(of):
+    """A row that applies nowhere."""
+    return look_at(of)[0][1]
 
 
 def test_a_sentence_of_a_stretch_tells_the_day_in_a_window_of_days():

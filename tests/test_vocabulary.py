@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,20 @@ def test_a_coarse_step_keeps_the_worst_of_a_level():
     assert "max_over_time(vllm:kv_cache_usage_perc" in promql["kv_use|vllm:kv_cache_usage_perc|value"]
     assert "min_over_time(up" in promql["up|up|value"]
     assert "[120s]" in promql["preemptions|vllm:num_preemptions_total|value"]
+
+
+def test_over_days_an_expression_is_looked_at_every_five_minutes_and_what_stays_or_has_an_event_once_a_step():
+    """Each minute of a month was two thirds of the work of a Prometheus."""
+    inner = {a.query.key: re.findall(r":(\d+)s\]", a.query.promql) for a in every(replace(COARSE, step=3480.0, scrape=60.0))}
+    minutes = {a.query.key: re.findall(r":(\d+)s\]", a.query.promql) for a in every(COARSE)}
+    once = [f"{name}|value" for name in ("gpu_memory|DCGM_FI_DEV_FB_USED/(used+free)", "gpu_memory_total|DCGM_FI_DEV_FB_USED+FREE")]
+    assert [inner[key] for key in once] == [[], []]
+    assert [minutes[key] for key in once] == [["20"], []]
+    of_engines = {key: found for key, found in inner.items() if found}
+    assert of_engines
+    assert {found for each in of_engines.values() for found in each} == {"300"}
+    capacity = next(a.query.promql for a in every(COARSE) if a.query.key.startswith("kv_capacity_tokens|vllm:"))
+    assert "_over_time" not in capacity  # its figures are labels
 
 
 def test_the_current_names_are_those_of_a_real_vllm(lab):

@@ -34,6 +34,7 @@ HOUR = 3600.0
 FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it scans coarsely
 FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
 COARSE_STEPS = 1500
+WIDE_SECONDS, WIDE_STEPS = 5 * 86400.0, 750  # each step costs the source and us as much as the samples of a day (docs/performance.md)
 PROBE_STEPS = 30
 DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
 
@@ -158,7 +159,7 @@ def survey(source: Source, window: Window, scope: Scope) -> Survey:
 def _step(seconds: float, fine: bool, scrape: float) -> float:
     """The scrape interval, at most 60 s, unless that makes too many steps; then the next multiple of it."""
     own = min(scrape, 60.0)
-    least = seconds / (FINE_STEPS if fine else COARSE_STEPS)
+    least = seconds / (FINE_STEPS if fine else COARSE_STEPS if seconds <= WIDE_SECONDS else WIDE_STEPS)
     return own if least <= own else float(np.ceil(least / own) * own)
 
 

@@ -7,14 +7,14 @@ limit decides, and where there is none of that either, the condition is never on
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from obs.baseline import follow
 from obs.facts import Facts, crossed
-from obs.series import Array, Mask, painted, settle, spans
+from obs.series import Array, Mask, divide, painted, settle, spans, worst
 from obs.text import Message
 
 GAP_SECONDS = 60.0  # a shorter dip, or a hole in the data, does not end it
@@ -96,6 +96,17 @@ def hold(facts: Facts, condition: Condition) -> Held:
     span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, facts.grid.count))
     span = span if len(span) == len(values) else np.broadcast_to(span.max(axis=0), values.shape)
     return Held(condition, values, usual, on, _lasting(facts, mask, span), known)
+
+
+def way(facts: Facts, conditions: Iterable[Condition]) -> Array:
+    """How much of the way from its baseline to its limit any of these figures went on any replica, [steps]: 1 is at the limit, whether
+    it is held or not. 0 where nothing is known."""
+    most: Array = np.zeros(facts.grid.count)
+    for condition in conditions:
+        held = hold(facts, condition)
+        usual = np.nan_to_num(held.baseline)
+        most = np.fmax(most, worst(divide(held.values - usual, held.limits - usual)))
+    return most
 
 
 def _held(facts: Facts, condition: Condition, values: Array, usual: Array, on: Array) -> Mask:

@@ -26,7 +26,11 @@ def diagnose(readings: Readings, overrides: Mapping[str, float] | None = None) -
 
 def look(readings: Readings, overrides: Mapping[str, float]) -> tuple[tuple[Row, ...], tuple[Finding, ...]]:
     """The four rows and the findings, not yet in order."""
-    facts = Facts(readings, in_force(overrides))
+    return look_at(Facts(readings, in_force(overrides)))
+
+
+def look_at(facts: Facts) -> tuple[tuple[Row, ...], tuple[Finding, ...]]:
+    """The same, of facts."""
     oom = out_of_memory(facts)
     return with_peaks(facts, rows(facts, oom)), findings(facts, oom)
 

@@ -26,6 +26,7 @@ KEEP = (
 )  # labels that rows keep if they have them, so that a bundle can be asked for them; hardware exporters have their own `service`
 _ADDRESS = re.compile(r".*:\d+")
 _RANKED = re.compile(r"(.+)/(\d+)")
+STAYS = ("counter_resets", "container_oom_killed", "gpu_memory_total")  # looks back itself, or stays as it is: once a step will do
 SAMPLED_SECONDS = 300.0  # up to this step a counter's growth from step to step tells; over longer ones too much may begin and end between
 SPREAD_SECONDS = 300.0  # over long windows, distributions are read this coarsely: they are most of the work there (measured)
 
@@ -48,8 +49,9 @@ class Ranges:
 
     @property
     def inner(self) -> float:
-        """How finely an expression is looked at inside a coarse step: each look costs as much as a step of its own."""
-        return max(self.scrape, min(60.0, self.step / 6))
+        """How finely an expression is looked at inside a coarse step: each look costs as much as a step of its own, so over days every
+        five minutes have to do (each minute of a month was two thirds of all that a Prometheus was asked: docs/performance.md)."""
+        return max(self.scrape, min(60.0, self.step / 6) if self.step <= SAMPLED_SECONDS else SAMPLED_SECONDS)
 
     @property
     def stride(self) -> int:
@@ -145,9 +147,9 @@ def _ask(
     signal: str,
     naming: Naming,
     candidate: Candidate,
+    before: tuple[Candidate, ...],
     variant: Variant,
     number: int,
-    before: tuple[Candidate, ...],
     scope: Scope,
     ranges: Ranges,
     only: Pairs,
@@ -183,7 +185,8 @@ def _ask(
         text = _filled(signal, candidate.expr, **holes)
         if candidate.count:
             return [ask("sum", text), ask("count", _filled(signal, candidate.count, **holes))]
-        if ranges.coarse and kind is Kind.GAUGE and signal != "counter_resets":
+        stays = signal in STAYS or (vocabulary.role == "hardware" and ranges.step > SAMPLED_SECONDS)  # beside an event, which is seen
+        if ranges.coarse and kind is Kind.GAUGE and not stays:
             text = f"{thin}_over_time(({text})[{step}:{promql.duration(ranges.inner)}])"
         return [ask("value", text)]
     metric = candidate.metric
@@ -199,12 +202,12 @@ def _ask(
             view = ("le", *(label for label in (variant.labels[0], *vocabulary.labels.model) if dotted or "." not in label))
             long = promql.duration(max(ranges.rate(vocabulary.id), ranges.stride * ranges.step))
             whole = f"rate({promql.series(f'{metric}_bucket', sel)}[{long}])"
-            parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view, stride=ranges.stride))
-        return parts
-    if kind is Kind.RATE:
             for other in before:  # whose rows are not told apart by replica here: what has a preferred name too would count twice
                 same = promql.selector(wanted, vocabulary.match, variant.match, other.match)
                 whole += f" unless on (le, {by}) rate({promql.series(f'{other.metric}_bucket', same)}[{long}])"
+            parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view, stride=ranges.stride))
+        return parts
+    if kind is Kind.RATE:
         text = f"{candidate.combine or 'sum'} by ({by}) (rate({promql.series(metric, sel)}[{rate}]))"
         if candidate.zero_where:
             beside = promql.series(candidate.zero_where, promql.selector(wanted, vocabulary.match, variant.match))
@@ -214,7 +217,7 @@ def _ask(
         by = ", ".join(dict.fromkeys((by, *(word for product in candidate.from_labels for word in product.split(" * ")))))
     by = ", ".join(dict.fromkeys((by, *candidate.carries)))
     inner = promql.series(metric, sel)
-    if ranges.coarse and kind is Kind.GAUGE:
+    if ranges.coarse and kind is Kind.GAUGE and not candidate.from_labels:
         inner = f"{thin}_over_time({inner}[{step}])"
     if candidate.most is not None:  # before it is combined, or one GPU's blank would hide the others
         inner += f" <= {candidate.most:.12g}"

@@ -16,14 +16,19 @@ import numpy as np
 
 from obs import errand
 from obs.collect import FINE_SECONDS, HOUR, Survey, collected
+from obs.conditions import way
 from obs.config import Settings
-from obs.diagnosis import look, put_together
+from obs.diagnosis import look, look_at, put_together
+from obs.facts import Facts
 from obs.order import DAY_SECONDS, Applying, highest
+from obs.plan import SAMPLED_SECONDS
 from obs.row import Row
-from obs.series import Grid
+from obs.series import Grid, runs
 from obs.signals import Readings
 from obs.source import About, Answer, Query, Source
+from obs.symptoms import FIRST_TOKEN, LATENCY, RETRIES
 from obs.text import Message, Moment, Quantity, Sentences, Value, say
+from obs.thresholds import in_force
 from obs.verdict import Diagnosis, Episode, Finding
 from obs.window import Window
 
@@ -35,6 +40,7 @@ BUDGET_SECONDS, LEAST_SECONDS = 10.0, 4.0  # no stretch is begun later than this
 THREADS = 3  # stretches that are read at once: more gain nothing on 2 cores (measured)
 HEAVY_ROWS = 10_000  # what a query claims to answer with, so that it is joined with no other
 BUCKETS_SECONDS = 2 * 86400.0  # distributions over more are half of the work, and no rule reads them
+SPIKE, SPIKE_STEPS, SPIKES = 0.5, 3, 12  # a mean half-way to its limit in so few long steps is worth a look; so many of them, the highest
 AT_ONCE = LEAST_STEP_SECONDS  # an episode that ends at a cut and one that begins there are the same
 _ALIVE = ("kv_use", "requests_running", "requests_waiting", "up")  # a replica without any of these is no longer there
 
@@ -110,10 +116,11 @@ def begin(
     """The window at its own step, or, where it is long, coarsely, with the stretches that want a closer look."""
     wide = window.seconds > BUCKETS_SECONDS
     readings, surveyed = collected(_Apart(source) if wide else source, window, scope, settings, now=now, buckets=not wide)
-    rows, found = look(readings, settings.thresholds)
+    facts = Facts(readings, in_force(settings.thresholds))
+    rows, found = look_at(facts)
     stretches: list[Window] = []
     if _is_coarse(readings):
-        stretches = _stretches(readings, rows, found)
+        stretches = _stretches(readings, rows, found, _spikes(facts) if readings.grid.step > SAMPLED_SECONDS else ())
     kept = stretches[:AT_LEISURE]
     most = MOST_STRETCHES if window.seconds > DAY_SECONDS else MOST_STRETCHES // 2
     return Scan(readings, rows, found, wide, tuple(kept), len(stretches) - len(kept), most, surveyed=surveyed)
@@ -131,7 +138,7 @@ def told(read: Scan, settings: Settings) -> tuple[Readings, Diagnosis]:
     rows = read.rows
     if _is_coarse(readings):
         rows = tuple(replace(row, applying=tuple(_of_a_step(part, readings.grid.step) for part in row.applying)) for row in rows)
-    rows = tuple(_merged(row, parts, [part.rows[number] for part in parts]) for number, row in enumerate(rows))
+    rows = tuple(_merged(row, parts, [part.rows[number] for part in parts], readings.end) for number, row in enumerate(rows))
     if parts:
         found = _found(found, parts)
     readings = replace(readings, notes=(*readings.notes, *_notes(len(read.stretches) + read.beyond, read.wide)))
@@ -174,20 +181,33 @@ def _notes(left: int, wide: bool) -> Iterable[Message]:
         )
 
 
-def _stretches(readings: Readings, rows: Sequence[Row], found: Sequence[Finding]) -> list[Window]:
-    """Where the coarse scan shows something, none longer than six hours; those with a row first, then the longest."""
+def _spikes(facts: Facts) -> list[tuple[float, float]]:
+    """Where a mean or a ratio rose in a few long steps only: minutes of trouble that such a step thins out, and no row holds for."""
+    grid, risen = facts.grid, way(facts, (*LATENCY, *FIRST_TOKEN, *RETRIES))
+    begun = grid.times > facts.readings.start
+    found = [(first, last) for first, last in runs(begun & (risen >= SPIKE)) if last - first < SPIKE_STEPS]
+    found.sort(key=lambda run: -float(risen[run[0] : run[1] + 1].max()))
+    return [(float(grid.times[first]), float(grid.times[last])) for first, last in found[:SPIKES]]
+
+
+def _stretches(
+    readings: Readings, rows: Sequence[Row], found: Sequence[Finding], spikes: Sequence[tuple[float, float]] = ()
+) -> list[Window]:
+    """Where the coarse scan shows something, none longer than six hours; those with a row first, then the longest, at last the spikes."""
     applying = [(part.start, part.episode.end) for row in rows for part in row.applying]
+    sure = applying + [(f.start, f.end) for f in found]
+    before = AROUND_SECONDS + readings.grid.step  # a step tells of what was since the one before
     merged: list[tuple[float, float]] = []
     for start, end in sorted(
-        (max(readings.start, a - AROUND_SECONDS), min(readings.end, (readings.end if b is None else b) + AROUND_SECONDS))
-        for a, b in applying + [(f.start, f.end) for f in found]
+        (max(readings.start, a - before), min(readings.end, (readings.end if b is None else b) + AROUND_SECONDS))
+        for a, b in [*sure, *spikes]
     ):
         if merged and start <= merged[-1][1] + HOUR:  # the hour before a stretch is read anyway
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         elif end > start:
             merged.append((start, end))
     cut = [Window(a, min(a + FINE_SECONDS, end)) for start, end in merged for a in _cuts(start, end)]
-    return sorted(cut, key=lambda w: (not any(_overlap(w, a, b) for a, b in applying), -w.seconds))
+    return sorted(cut, key=lambda w: (not any(_overlap(w, *s) for s in applying), not any(_overlap(w, *s) for s in sure), -w.seconds))
 
 
 def _cuts(start: float, end: float) -> list[float]:
@@ -230,9 +250,9 @@ def _ended(part: Applying, readings: Readings) -> Applying:
     return replace(part, episode=replace(part.episode, end=max(part.start, end)))
 
 
-def _merged(coarse: Row, parts: Sequence[_Part], fine: Sequence[Row]) -> Row:
+def _merged(coarse: Row, parts: Sequence[_Part], fine: Sequence[Row], until: float) -> Row:
     """A row's exact episodes where it was read exactly, its coarse ones elsewhere, and the evidence of its longest episode."""
-    applying = [left for part in coarse.applying for left in _outside(part, parts)]
+    applying = [left for part in coarse.applying for left in _outside(part, parts, until)]
     for part, row in zip(parts, fine, strict=True):
         for one in row.applying:
             before = next((i for i, old in enumerate(applying) if _continues(old.episode, one.episode, part.window)), None)
@@ -254,8 +274,8 @@ def _continues(old: Episode, new: Episode, window: Window) -> bool:
     return at_the_cut and set(old.replicas) == set(new.replicas)
 
 
-def _outside(part: Applying, parts: Sequence[_Part]) -> list[Applying]:
-    """What is left of a coarse episode outside of what was read exactly: that may say otherwise, and it is right."""
+def _outside(part: Applying, parts: Sequence[_Part], until: float = np.inf) -> list[Applying]:
+    """What is left of a coarse episode, until the window's end, outside of what was read exactly: that may say otherwise, and is right."""
     left: list[tuple[float, float | None]] = [(part.start, part.episode.end)]
     for read in (fine.window for fine in parts):
         left = [
@@ -264,7 +284,7 @@ def _outside(part: Applying, parts: Sequence[_Part]) -> list[Applying]:
             for piece in (
                 [(start, end)]
                 if not _overlap(read, start, end)
-                else [(a, b) for a, b in ((start, read.start), (read.end, end)) if b is None or b > a]
+                else [(a, b) for a, b in ((start, read.start), (read.end, end)) if (until if b is None else b) > a]
             )
         ]
     return [replace(part, episode=replace(part.episode, start=start, end=end)) for start, end in left]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,7 +44,9 @@ def success(result: Any, **more: Any) -> Reply:
 
 
 @contextmanager
-def serving(answer: Callable[[Seen], Reply] | Reply, closed: threading.Event | None = None) -> Iterator[tuple[str, list[Seen]]]:
+def serving(
+    answer: Callable[[Seen], Reply] | Reply, closed: threading.Event | None = None, tls: ssl.SSLContext | None = None
+) -> Iterator[tuple[str, list[Seen]]]:
     """(address, requests seen so far) of a server that answers every request so; `closed` tells that somebody hung up on it."""
     seen: list[Seen] = []
 
@@ -84,10 +87,13 @@ def serving(answer: Callable[[Seen], Reply] | Reply, closed: threading.Event | N
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
+    server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a handshake that fails is the other side's to tell
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}", seen
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}", seen
     finally:
         server.shutdown()
         thread.join()

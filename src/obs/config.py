@@ -43,6 +43,10 @@ class SourceSettings(BaseModel):
     token_file: Path | None = Field(None, description="File with a bearer token; read again for each request.")
     token: SecretStr | None = Field(None, repr=False, description="The bearer token itself, from the environment.")
     ca_file: Path | None = Field(None, description="PEM file with the certificate authority of an https address.")
+    cert_file: Path | None = Field(None, description="PEM file with the client certificate that the source asks for.")
+    key_file: Path | None = Field(
+        None, description="PEM file with its key, without a passphrase; not needed where the key is in the same file."
+    )
     tenant: str | None = Field(None, description="Sent as X-Scope-OrgID (Mimir, Cortex, Loki's kin).")
     timeout_seconds: float = Field(10.0, gt=0, le=600, description="How long one question may take.")
     link: bool = Field(True, description="Whether pages link to its own graph, at this address without user name and password.")
@@ -96,6 +100,10 @@ class Settings(BaseSettings):
     prometheus_token_file: Path | None = Field(None, description="File with a bearer token for it.")
     prometheus_token: SecretStr | None = Field(None, repr=False, description="The token itself; a file is better.")
     prometheus_ca_file: Path | None = Field(None, description="Certificate authority for it.")
+    prometheus_cert_file: Path | None = Field(None, description="Client certificate for it; opened again for each connection.")
+    prometheus_key_file: Path | None = Field(
+        None, description="Key of that certificate, without a passphrase, where it is a file of its own."
+    )
     prometheus_tenant: str | None = Field(None, description="Tenant (X-Scope-OrgID) for it.")
     prometheus_timeout_seconds: float = Field(
         10.0, gt=0, le=600, description="How long one question may take; three times as long where the window is of more than eight hours."
@@ -174,6 +182,8 @@ class Settings(BaseSettings):
                 token_file=self.prometheus_token_file,
                 token=self.prometheus_token,
                 ca_file=self.prometheus_ca_file,
+                cert_file=self.prometheus_cert_file,
+                key_file=self.prometheus_key_file,
                 tenant=self.prometheus_tenant,
                 timeout_seconds=self.prometheus_timeout_seconds,
                 link=self.prometheus_link,

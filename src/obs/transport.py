@@ -16,16 +16,15 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import orjson
 import requests
-from requests.auth import AuthBase, HTTPBasicAuth
 from urllib3.exceptions import HTTPError
 
-from obs import errand, unreachable
+from obs import credentials, errand, unreachable
 from obs.connection import AT_ONCE, Adapter
-from obs.errors import CallError, SourceError
+from obs.errors import SourceError
 from obs.patience import Circuit, RetryBudget, pause_seconds
 from obs.refusals import LeftError, QueryRefusedError, StatusError, TooSlowError, UnreachableError, is_down
 from obs.refusals import error as error_for
@@ -38,30 +37,6 @@ logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # a retry i
 LARGEST_BYTES = 400_000_000  # an answer above this is refused before it fills the memory
 CONNECT_SECONDS = 3.0
 TRANSIENT = (502, 503)  # of a proxy whose backend restarts, of a source that is busy for a moment
-
-
-class _Token(AuthBase):
-    """The bearer token, read for each request (mounted secrets are rotated), and never shown. Keeps a .netrc from replacing it."""
-
-    def __init__(self, source: SourceSettings) -> None:
-        self._source = source
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        token = self._source.token.get_secret_value() if self._source.token else ""
-        if self._source.token_file:
-            try:
-                token = self._source.token_file.read_text("utf-8").strip()
-            except (OSError, UnicodeDecodeError) as error:
-                raise CallError(
-                    say(
-                        "The token file {path} of the source “{name}” cannot be read. Check OBS_PROMETHEUS_TOKEN_FILE and its rights.",
-                        path=str(self._source.token_file),
-                        name=self._source.name,
-                    )
-                ) from error
-        if token:
-            request.headers["Authorization"] = f"Bearer {token}"
-        return request
 
 
 class Asked:
@@ -92,20 +67,8 @@ class PrometheusSession(requests.Session):
         self._source = source
         parts = urlsplit(source.url)
         self.base = source.url.replace(f"{parts.netloc.rpartition('@')[0]}@", "", 1) if "@" in parts.netloc else source.url
-        self.auth = HTTPBasicAuth(*(unquote(word or "") for word in (parts.username, parts.password))) if parts.username else _Token(source)
         self.headers["Accept-Encoding"] = "identity"
-        if source.tenant:
-            self.headers["X-Scope-OrgID"] = source.tenant
-        if source.ca_file:
-            if not source.ca_file.is_file():
-                raise CallError(
-                    say(
-                        "The CA file {path} of the source “{name}” does not exist. Check OBS_PROMETHEUS_CA_FILE.",
-                        path=str(source.ca_file),
-                        name=source.name,
-                    )
-                )
-            self.verify = str(source.ca_file)
+        credentials.present(self, source)
         self.warnings: dict[str, None] = {}
         self.asked = Asked()
         self.retries, self.circuit = RetryBudget(), Circuit()
@@ -125,6 +88,7 @@ class PrometheusSession(requests.Session):
         seconds = kwargs.pop("timeout", None) or self._source.timeout_seconds
         kwargs["timeout"] = (min(CONNECT_SECONDS, seconds), seconds + 1)  # the server is told `seconds`: its own error should come first
         kwargs["auth"] = self.auth
+        kwargs["verify"], kwargs["cert"] = credentials.files(self._source)  # they too may be gone by now
         if self.circuit.wait_seconds() > 0:
             raise SourceError(self._down())
         self.retries.asked()

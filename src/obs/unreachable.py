@@ -7,10 +7,25 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 
 from obs.text import Message, say
 
+_PEM = ("private key is encrypted", "PEM lib", "KEY_VALUES_MISMATCH", "NO_START_LINE", "key values mismatch")  # what OpenSSL says of a file that it was given
+_CLOSED = ("ALERT", "EOF occurred", "reset by peer", "Broken pipe", "RemoteDisconnected")  # a refused client is told, or just dropped
+
 
 def sentence(where: str, error: Exception) -> Message:
     """What happened at the address `where`, and what to do."""
     reason = getattr(error.args[0] if error.args else None, "reason", None)
+    if isinstance(error, requests.exceptions.SSLError) and any(word in str(error) for word in _PEM):
+        return say(
+            "The client certificate for {address} cannot be used: it, or its key, is no PEM, or the two do not belong together. Check "
+            "OBS_PROMETHEUS_CERT_FILE and OBS_PROMETHEUS_KEY_FILE; the key has no passphrase.",
+            address=where,
+        )
+    if where.startswith("https:") and any(word in str(error) for word in _CLOSED):
+        return say(
+            "{address} closed the encrypted connection. Perhaps it asks for a client certificate, or did not accept the one that was sent: "
+            "check OBS_PROMETHEUS_CERT_FILE and OBS_PROMETHEUS_KEY_FILE, and whether Prometheus is running.",
+            address=where,
+        )
     if isinstance(error, requests.exceptions.SSLError):
         return say(
             "The certificate of {address} was not accepted. If your own authority signed it, name that authority's file in "

@@ -93,7 +93,7 @@ def test_the_release_of_what_has_a_baseline_is_half_way_back():
     """0.1 s usual, limit 0.35 s: it ends under 0.225 s."""
     values = course(STEPS, (0, 0.1), (120, 0.5), (150, 0.30), (170, 0.2))
     found = held(TTFT, means={"ttft": values})
-    assert found.limits[0, 125] == pytest.approx(0.35)
+    assert found.limits.at(0, 125) == pytest.approx(0.35)
     assert stretches(found) == [(120, 169)]
 
 
@@ -116,13 +116,13 @@ def test_a_hole_in_the_data_is_bridged_for_a_minute_and_no_longer():
 
 def test_the_limit_is_the_largest_of_floor_ratio_and_rise():
     low = held(PREEMPTIONS, preemptions=0.01)
-    assert low.limits[0, -1] == pytest.approx(0.05)
+    assert low.limits.at(0, -1) == pytest.approx(0.05)
     high = held(PREEMPTIONS, preemptions=0.04)
-    assert high.limits[0, -1] == pytest.approx(0.08)
+    assert high.limits.at(0, -1) == pytest.approx(0.08)
     fast = held(TTFT, means={"ttft": 0.05})
-    assert fast.limits[0, -1] == pytest.approx(0.30)  # 0.05 + 0.25, more than twice
+    assert fast.limits.at(0, -1) == pytest.approx(0.30)  # 0.05 + 0.25, more than twice
     slow = held(TTFT, means={"ttft": 0.6})
-    assert slow.limits[0, -1] == pytest.approx(1.2)  # twice, more than 0.6 + 0.25
+    assert slow.limits.at(0, -1) == pytest.approx(1.2)  # twice, more than 0.6 + 0.25
 
 
 def test_what_is_usual_is_not_trouble_however_high():
@@ -132,14 +132,14 @@ def test_what_is_usual_is_not_trouble_however_high():
 
 def test_without_a_baseline_an_absolute_limit_decides():
     sick = held(TTFT, means={"ttft": 9.0})
-    assert np.isnan(sick.baseline).all()
-    assert sick.limits[0, 60] == pytest.approx(2.0)
+    assert np.isnan(sick.baseline.values).all()
+    assert sick.limits.at(0, 60) == pytest.approx(2.0)
     assert sick.mask.all()
 
 
 def test_long_prompts_may_take_longer_before_the_absolute_limit_decides():
     found = held(TTFT, means={"ttft": 9.0, "prompt_length": 8000.0})
-    assert found.limits[0, 0] == pytest.approx(2.0 + 8.0)
+    assert found.limits.at(0, 0) == pytest.approx(2.0 + 8.0)
     assert not found.mask.any()
 
 

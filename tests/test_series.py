@@ -175,3 +175,9 @@ def test_the_median_is_numpys_where_there_is_one(values):
     known = [v for v in values if not np.isnan(v)]
     got = median(np.array([values]))[0]
     assert np.isnan(got) if not known else got == pytest.approx(float(np.median(known)))
+
+
+def test_the_median_of_one_and_of_a_pair_knows_what_is_missing():
+    assert median(np.array([[[4.0], [NAN]]])) == pytest.approx(np.array([[4.0, NAN]]), nan_ok=True)
+    pairs = np.array([[NAN, NAN], [3.0, NAN], [NAN, 5.0], [2.0, 4.0]])
+    assert median(pairs) == pytest.approx(np.array([NAN, 3.0, 5.0, 3.0]), nan_ok=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from obs.baseline import follow
+from obs.baseline import Blocks, usual
 from obs.facts import Facts, crossed
 from obs.series import Array, Mask, divide, painted, settle, spans, worst
 from obs.text import Message
@@ -51,51 +51,50 @@ class Condition:
 
 @dataclass(frozen=True)
 class Held:
-    """A condition, held: everything of shape [rows, steps]. `mask` is where it holds, `known` where it has a figure."""
+    """A condition, held: arrays of shape [rows, steps]. `mask` is where it holds, `known` where it has a figure."""
 
     condition: Condition
     values: Array
-    baseline: Array
-    limits: Array
+    baseline: Blocks
+    limits: Blocks
     mask: Mask
     known: Mask
 
 
-def limits(facts: Facts, limit: Limit, usual: Array) -> Array:
+def limits(facts: Facts, limit: Limit, base: Array) -> Array:
     """The limit for each baseline, NaN where nothing gives one."""
-    known = np.isfinite(usual)
-    out = np.full_like(usual, facts.limit(limit.floor) if limit.floor else 0.0)
+    known = np.isfinite(base)
+    out = np.full_like(base, facts.limit(limit.floor) if limit.floor else 0.0)
     if limit.ratio:
-        out = np.where(known, np.maximum(out, usual * facts.limit(limit.ratio)), out)
+        out = np.where(known, np.maximum(out, base * facts.limit(limit.ratio)), out)
     if limit.rise:
-        out = np.where(known, np.maximum(out, usual + facts.limit(limit.rise)), out)
+        out = np.where(known, np.maximum(out, base + facts.limit(limit.rise)), out)
     if limit.ratio or limit.rise:
         other: float | Array = facts.limit(limit.absolute) if limit.absolute else (facts.limit(limit.floor) if limit.floor else np.nan)
         if limit.by_prompt:
-            other = other + facts.prefill_allowance.reshape(-1, *[1] * (usual.ndim - 1))
+            other = other + facts.prefill_allowance.reshape(-1, *[1] * (base.ndim - 1))
         out = np.where(known, out, np.maximum(out, other))
     return out
 
 
 def hold(facts: Facts, condition: Condition) -> Held:
     """Hold a condition against the facts."""
-    values = condition.figure(facts)
+    values, grid = condition.figure(facts), facts.grid
 
     def out_of_line(base: Array) -> Array:
         above = limits(facts, condition.limit, base)
         return np.where(np.isnan(above), np.inf, above)
 
-    usual = follow(values, facts.grid, _steady if condition.stays else out_of_line)
-    on = limits(facts, condition.limit, usual)
+    base = usual(values, grid, _steady if condition.stays else out_of_line)
+    on = Blocks(limits(facts, condition.limit, base.values), base.size, grid.count)
     known = ~np.isnan(values)
-    with np.errstate(invalid="ignore"):
-        crossing = (values >= on).any(axis=1)  # the others are never on: most replicas, most of the time
+    crossing = _ever(values, on)  # the others are never on: most replicas, most of the time
     mask = np.zeros(values.shape, dtype=np.bool_)
     if crossing.any():
-        mask[crossing] = _held(facts, condition, values[crossing], usual[crossing], on[crossing])
-    span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, facts.grid.count))
+        mask[crossing] = _held(facts, condition, values[crossing], base.steps(crossing), on.steps(crossing))
+    span = facts.look_back(condition.mean_of) if condition.mean_of else np.zeros((1, grid.count))
     span = span if len(span) == len(values) else np.broadcast_to(span.max(axis=0), values.shape)
-    return Held(condition, values, usual, on, _lasting(facts, mask, span), known)
+    return Held(condition, values, base, on, _lasting(facts, mask, span), known)
 
 
 def way(facts: Facts, conditions: Iterable[Condition]) -> Array:
@@ -104,15 +103,24 @@ def way(facts: Facts, conditions: Iterable[Condition]) -> Array:
     most: Array = np.zeros(facts.grid.count)
     for condition in conditions:
         held = hold(facts, condition)
-        usual = np.nan_to_num(held.baseline)
-        most = np.fmax(most, worst(divide(held.values - usual, held.limits - usual)))
+        base = np.nan_to_num(held.baseline.steps())
+        most = np.fmax(most, worst(divide(held.values - base, held.limits.steps() - base)))
     return most
 
 
-def _held(facts: Facts, condition: Condition, values: Array, usual: Array, on: Array) -> Mask:
+def _ever(values: Array, on: Blocks) -> Mask:
+    """Which rows reach their limit at some step."""
+    whole = on.count // on.size * on.size
+    blocks = values[:, :whole].reshape(len(values), -1, on.size)
+    with np.errstate(invalid="ignore"):
+        crossing = (blocks >= on.values[:, : blocks.shape[1], None]).any(axis=(1, 2))
+        return np.asarray(crossing | (values[:, whole:] >= on.values[:, -1:]).any(axis=1), dtype=np.bool_)
+
+
+def _held(facts: Facts, condition: Condition, values: Array, base: Array, on: Array) -> Mask:
     """From where each row crosses its limit until it is back under the release; holes in the data are bridged as long as a dip."""
-    relative = np.isfinite(usual) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
-    off = np.where(relative, usual + (on - usual) * RELEASE, on * RELEASE_OF_FLOOR)
+    relative = np.isfinite(base) & (bool(condition.limit.ratio or condition.limit.rise) and not condition.stays)
+    off = np.where(relative, base + (on - base) * RELEASE, on * RELEASE_OF_FLOOR)
     gap = facts.grid.steps(GAP_SECONDS)
     return settle(crossed(values, on, off) & settle(~np.isnan(values), 1, gap), 1, gap)
 

@@ -53,19 +53,19 @@ def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, 
         stance = Stance.SUPPORTS if holds else (Stance.NEUTRAL if applies else Stance.CONTRADICTS)
         if holds and not applies and not shown and not condition.telling:
             stance = Stance.NEUTRAL
-    value, limit = float(values[row, at]), held.limits[row, at]
+    value, limit = float(values[row, at]), held.limits.at(row, at)
     passed = not holds and bool(value >= limit)
     if passed and not against:
         stance = Stance.NEUTRAL
     first = int(mask[row].argmax()) if holds else None
     onset = began(held, row, first, facts.grid.step) if first is not None else None
     usual_at = onset if onset is not None else (first if first is not None else at)
-    baseline = _finite(held.baseline[row, usual_at])
+    baseline = _finite(held.baseline.at(row, usual_at))
     names = facts.readings.replicas
     replicas = tuple(names[r].name for r in np.flatnonzero(mask.any(axis=1))) if mask.shape[0] == len(names) and holds else ()
     found = make(
         facts, condition.signal, condition.title, condition.unit, stance,
-        value=value, baseline=baseline, threshold=_finite(held.limits[row, at]), id=condition.id,
+        value=value, baseline=baseline, threshold=_finite(held.limits.at(row, at)), id=condition.id,
         onset=facts.grid.start + onset * facts.grid.step if onset is not None else None, replicas=replicas,
     )  # fmt: skip
     if not passed:

@@ -102,7 +102,7 @@ def _first_token(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:
 
 def _rise(held: Held) -> Array:
     """How far a figure stands over its baseline; 0 where it is not known."""
-    return np.nan_to_num(held.values - np.nan_to_num(held.baseline))
+    return np.nan_to_num(held.values - np.nan_to_num(held.baseline.steps()))
 
 
 def _load(facts: Facts, row: Symptom, held: dict[str, Held]) -> Judged:

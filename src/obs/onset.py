@@ -31,10 +31,10 @@ def began(held: Held, row: int, first: int, step_seconds: float, reach_seconds: 
         if start < first - reach:
             return None
         smooth = max(1, round(SMOOTH_SECONDS / step_seconds))
-        usual, values = held.baseline[row, start], held.values[row]
+        usual, values = held.baseline.at(row, start), held.values[row]
         during = values[start : end + 1]
         typical = np.median(during[np.isfinite(during)]) if np.isfinite(during).any() else np.nan
-        foot = usual + max(FOOT * (held.limits[row, start] - usual), FOOT_OF_TYPICAL * (typical - usual))
+        foot = usual + max(FOOT * (held.limits.at(row, start) - usual), FOOT_OF_TYPICAL * (typical - usual))
         return _foot(values, foot, start, int(RAMP_SECONDS / step_seconds), smooth)
     return None
 

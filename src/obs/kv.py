@@ -16,7 +16,7 @@ from obs.question import Figure, Said
 from obs.series import Array, Mask, anywhere, divide, settle, total_of, trailing
 from obs.text import Message, Names, Quantity, Sentences, say
 from obs.verdict import Episode, State
-from obs.wording import unseen, when_words, where_words
+from obs.wording import unseen, untold, when_words, where_words, with_untold
 
 RELEASE = 0.85  # of the threshold: KV use flaps while preempting
 GAP_SECONDS = 60.0
@@ -52,7 +52,7 @@ def answer(facts: Facts) -> Said:
         why = facts.reading("kv_use").why or say("no figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether KV space is short: KV cache use is not measured. {why}", why=why))
     lost, unknown = unseen(facts)
-    said = _answer(facts, inside.inside(facts))
+    said = with_untold(_answer(facts, inside.inside(facts)), untold(facts, "kv_use"))
     if unknown is None:
         return said
     if said.state is not State.APPLIES and lost.all():

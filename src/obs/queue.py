@@ -14,7 +14,7 @@ from obs.question import Said
 from obs.series import Array, Mask, divide, settle, total_of, trailing
 from obs.text import Message, Quantity, say
 from obs.verdict import Episode, State
-from obs.wording import unseen, when_words, where_words
+from obs.wording import unseen, untold, when_words, where_words, with_untold
 
 GAP_SECONDS = 60.0
 DRAIN_SECONDS = 300.0  # over this long the queue's course is followed to its end
@@ -71,7 +71,7 @@ def answer(facts: Facts) -> Said:
         why = facts.reading("requests_waiting").why or say("no figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether a queue stands: waiting requests are not measured. {why}", why=why))
     lost, unknown = unseen(facts)
-    said = _answer(facts, inside.inside(facts), flow(facts))
+    said = with_untold(_answer(facts, inside.inside(facts), flow(facts)), untold(facts, "requests_waiting"))
     if unknown is None:
         return said
     if said.state is not State.APPLIES and lost.all():

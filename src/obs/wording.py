@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from obs import inside
 from obs.coverage import BLIND_RATIO
 from obs.facts import Facts
 from obs.means import Means
+from obs.question import Said
 from obs.series import Mask, anywhere
-from obs.text import Message, Moment, Names, Quantity, say, say_n
-from obs.verdict import Episode
+from obs.text import Message, Moment, Names, Quantity, Sentences, say, say_n
+from obs.verdict import Episode, State
 
 _DAY = 86400.0
 
@@ -42,6 +44,27 @@ def when_words(facts: Means, found: Sequence[Episode]) -> Message:
         "from {start} to {end}, {length} long",
         start=Moment(first.start, dated), end=Moment(first.end, dated), length=Quantity(first.end - first.start, "seconds"),
     )  # fmt: skip
+
+
+def untold(facts: Facts, signal: str) -> Message | None:
+    """Which of the replicas that are seen in the window never show a figure of this signal, and what would tell; None where all do."""
+    window, reading = inside.inside(facts), facts.reading(signal)
+    seen = np.isfinite(facts.values(signal) if reading.count is None else reading.count)[:, window].any(axis=1)
+    lacking: Mask = np.asarray(facts.measured[:, window].any(axis=1) & ~seen, dtype=np.bool_)
+    if not lacking.any():
+        return None
+    where = where_words(facts, (r.name for r, lacks in zip(facts.readings.replicas, lacking, strict=True) if lacks))
+    words = say("Of {where} nobody can tell: {title} is not measured there.", where=where, title=reading.signal.title)
+    return Message("{first}", {"first": Sentences((words, reading.why))}) if reading.why else words
+
+
+def with_untold(said: Said, lacks: Message | None) -> Said:
+    """An answer that holds for a part of the replicas: what is not measured is never called fine."""
+    if lacks is None:
+        return said
+    if said.state is State.CLEAR:
+        return replace(said, state=State.UNKNOWN, says=Message("{all}", {"all": Sentences((said.says, lacks))}))
+    return replace(said, advice=(*said.advice, lacks))
 
 
 def unseen(facts: Facts) -> tuple[Mask, Message | None]:

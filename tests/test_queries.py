@@ -98,7 +98,8 @@ def test_a_query_names_no_metric_that_no_vocabulary_knows(wire):
 def test_an_expression_names_what_a_system_shows():
     texts = [*(exposition(name) for name in NAMES), *(path.read_text("utf-8") for path in (FOLDER / "hardware").glob("*.prom"))]
     shown = {sample[0] for text in texts for sample in samples(text)}
-    written = {name for v in vocabularies() for n in v.signals.values() for c in n.candidates for name in names(f"{c.expr} {c.count}")}
+    exporters = [v for v in vocabularies() if v.role != "target"]  # the client library's own names stand in no system's text
+    written = {name for v in exporters for n in v.signals.values() for c in n.candidates for name in names(f"{c.expr} {c.count}")}
     assert len(written) > 30
     assert sorted(written - shown) == []
 

@@ -164,6 +164,17 @@ def test_a_long_window_keeps_the_peak_of_a_level(lab):
 # ---------------------------------------------------------------- what is in view
 
 
+def test_over_more_than_an_hour_a_distribution_stands_for_its_minute_and_levels_are_as_fine_as_ever(lab):
+    hour = collect(lab, Window(KV_PRESSURE.end - 1800, KV_PRESSURE.end), {})
+    longer = collect(lab, Window(KV_PRESSURE.end - 3700, KV_PRESSURE.end), {})
+    fine, minutes = hour.buckets["ttft"].rates, longer.buckets["ttft"].rates
+    assert hour.grid.step == longer.grid.step == 5
+    assert np.allclose(minutes[:, -1], fine[:, -1])
+    assert np.array_equal(minutes[:, -12:], np.repeat(minutes[:, -1:], 12, axis=1))
+    assert (np.diff(fine[-1, -120:]) != 0).sum() > 3 * (np.diff(minutes[-1, -120:]) != 0).sum() > 0
+    assert np.allclose(judged(longer, "kv_use")[:, -300:], judged(hour, "kv_use")[:, -300:], equal_nan=True)
+
+
 def test_the_bar_is_offered_what_the_window_has(lab, recorded):
     assert scope_values(lab, KV_PRESSURE) == {"namespace": [], "model": ["tiny-llama"], "replica": ["127.0.0.1:18000"]}
     recording = Recording().vllm("b").vllm("a", until=300).vllm("c", namespace="dev", model="qwen")

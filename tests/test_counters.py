@@ -1,10 +1,14 @@
 """Rates that obs computes from samples are those that Prometheus computes; over long steps nothing that was counted is lost."""
 
+import gc
+
 import numpy as np
+import orjson
 import pytest
 from tests.faults import Reply, Seen, serving, success
 from tests.recordings import T0, Recording
 
+from obs import matrix
 from obs.config import SourceSettings
 from obs.counters import answers, fits, matchers, raw, read
 from obs.prometheus import Prometheus
@@ -132,3 +136,14 @@ def test_from_prometheus_3_on_a_sample_at_the_beginning_of_a_range_is_not_in_it(
     found = answers([counting("a_total")], read([row]), Grid(T0 + 300, 15, 1), closed=closed)
     first = 300 - grown
     assert found[0].values[0, 0] == pytest.approx((300**2 - first**2) * 60 / grown / 60)
+
+
+def test_the_collector_stands_still_while_an_answer_is_read_and_runs_again_after_each_and_after_a_broken_one():
+    with matrix._uncollected(), matrix._uncollected():
+        assert not gc.isenabled()
+        assert matrix.parsed(b'{"values": [[1, "2"]]}') == {"values": [[1, "2"]]}
+        assert not gc.isenabled()  # another thread still reads
+    assert gc.isenabled()
+    with pytest.raises(orjson.JSONDecodeError):
+        matrix.parsed(b'{"values": [[1')
+    assert gc.isenabled()

@@ -35,6 +35,7 @@ FINE_SECONDS = 6 * HOUR  # up to here the diagnosis has its own step; beyond, it
 FINE_STEPS = 1800  # steps of a fine grid at most (baseline included)
 COARSE_STEPS = 1500
 WIDE_SECONDS, WIDE_STEPS = 5 * 86400.0, 750  # each step costs the source and us as much as the samples of a day (docs/performance.md)
+SPREAD_SECONDS = 60.0  # over more than an hour, a distribution a minute is enough: they are half of what a source is asked (measured)
 PROBE_STEPS = 30
 DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
 
@@ -104,6 +105,7 @@ def collected(
         rates={system: 4 * seconds for system, seconds in scrapes.items()},
         resets=max(300.0, 4 * scrape, own_step),
         rows=len({(r.namespace, r.node, r.rank) for r, _ in present}),
+        spread=SPREAD_SECONDS if window.seconds > HOUR else 0.0,
         by_name=True,
     )
     grid = Grid.covering(window.start - baseline, window.end, own_step)

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import gc
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
+import orjson
 
 from obs.series import Array, Grid
 from obs.source import Answer
 
 TAG = "obs_q"  # the label that tells joined queries apart
+
+
+_held = [0]
+_lock = Lock()
+
+
+def parsed(content: bytes) -> Any:
+    """The JSON of an answer; raises `orjson.JSONDecodeError`. An answer is a list for each sample, millions of them and no cycle among
+    them: a collector that looks through them as they come takes twice as long as reading them (measured)."""
+    with _uncollected():
+        return orjson.loads(content)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No collection of garbage, until the last of the threads that want none is through."""
+    with _lock:
+        _held[0] += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _held[0] -= 1
+            if not _held[0]:
+                gc.enable()
 
 
 def dense(rows: list[Mapping[str, Any]], grid: Grid) -> Answer:

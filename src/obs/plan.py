@@ -40,6 +40,7 @@ class Ranges:
     rates: Mapping[str, float]  # by vocabulary: each system is scraped at its own interval
     resets: float
     rows: int = 1  # about how many replicas there are
+    spread: float = 0.0  # seconds for which one distribution is enough, whatever the step
     by_name: bool = False  # whether a source that can may take the rates of many counters at once
 
     @property
@@ -56,7 +57,7 @@ class Ranges:
     @property
     def stride(self) -> int:
         """The steps for which one distribution is enough."""
-        return max(1, int(SPREAD_SECONDS // self.step)) if self.coarse else 1
+        return max(1, int(max(self.spread, SPREAD_SECONDS if self.coarse else 0.0) // self.step))
 
     def rate(self, vocabulary: str) -> float:
         """The window of a rate: at least four scrapes and 60 s, and no gap between two steps."""

@@ -22,7 +22,7 @@ import orjson
 import requests
 from urllib3.exceptions import HTTPError
 
-from obs import credentials, errand, unreachable
+from obs import credentials, errand, matrix, unreachable
 from obs.connection import AT_ONCE, Adapter
 from obs.errors import SourceError
 from obs.patience import Circuit, RetryBudget, pause_seconds
@@ -187,7 +187,7 @@ class PrometheusSession(requests.Session):
         """Raises SourceError unless this is a whole and successful answer of the API; its JSON is parsed once."""
         where, status = self._source.address, response.status_code
         try:
-            body = orjson.loads(response.content)
+            body = matrix.parsed(response.content)
         except orjson.JSONDecodeError:
             body = None
         secrets = _secrets(response.request)

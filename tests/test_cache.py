@@ -42,9 +42,9 @@ class Counted:
         self.asked.append((("names",), start, end))
         return self.inner.metric_names(start, end)
 
-    def scrape_interval(self, metric, start, end):
+    def scrape_intervals(self, metrics, matchers, start, end):
         self.asked.append((("interval",), start, end))
-        return self.inner.scrape_interval(metric, start, end)
+        return self.inner.scrape_intervals(metrics, matchers, start, end)
 
     def answer(self, queries, grid):
         self.asked.append((tuple(q.key for q in queries), grid.start, grid.end))
@@ -213,11 +213,11 @@ def test_names_and_intervals_are_asked_for_once_and_again_when_they_are_old():
     cached = Cached(source, clock=lambda: now)
     for _ in range(3):
         cached.metric_names(BEGIN, BEGIN + 600)
-        cached.scrape_interval("vllm:num_requests_running", BEGIN, BEGIN + 600)
+        cached.scrape_intervals(["vllm:num_requests_running"], "", BEGIN, BEGIN + 600)
     assert [kind for (kind,), *_ in source.asked] == ["names", "interval"]
     now += 61
     cached.metric_names(BEGIN, BEGIN + 600)
-    cached.scrape_interval("vllm:num_requests_running", BEGIN, BEGIN + 600)
+    cached.scrape_intervals(["vllm:num_requests_running"], "", BEGIN, BEGIN + 600)
     assert [kind for (kind,), *_ in source.asked] == ["names", "interval", "names"]
 
 

@@ -55,7 +55,7 @@ def test_one_sample_gives_no_rate():
 
 def test_a_refused_request_by_name_is_asked_as_promql():
     def picky(request: Seen) -> Reply:
-        if "__name__" in request.params["query"][0]:
+        if "rate(" not in request.params["query"][0]:
             return Reply(422, {"status": "error", "error": "query would load too many samples into memory"})
         return success([{"metric": {"instance": "x"}, "values": [[T0, "1"]]}])
 
@@ -114,6 +114,36 @@ def test_over_long_steps_everything_that_was_counted_is_in_the_rates(recorded):
     values = recorded(recording).answer([query], grid)[0].values[0]
     assert np.nansum(values) * 60 == pytest.approx(2 * 3540, abs=2 * 60)
     assert np.nanmin(values) >= 0
+
+
+def test_over_long_steps_counters_and_levels_come_with_one_request_as_they_would_with_two(recorded):
+    recording = Recording(3600).put("a_total", {"instance": "x"}, lambda age: age * 2).put("b", {"instance": "x"}, lambda age: age % 600)
+    source, grid = recorded(recording.put("c", {"instance": "y"}, lambda age: 7.0)), Grid.covering(T0 + 120, T0 + 3600, 60)
+    counter = counting("a_total", sampled=True)
+    levels = [Query(f"x|{name}|value", f"max by (instance) ({name})", (), ("instance",)) for name in ("b", "c")]
+    apart = [source.answer([query], grid)[0] for query in (counter, *levels)]
+    before = source.requests
+    together = source.answer([counter, *levels], grid)
+    assert source.requests == before + 1
+    for one, other in zip(apart, together, strict=True):
+        assert one.labels == other.labels
+        np.testing.assert_array_equal(one.values, other.values)
+
+
+def test_what_is_refused_together_is_asked_for_apart():
+    def picky(request: Seen) -> Reply:
+        query = request.params["query"][0]
+        if "a_total" in query and "max" in query:
+            return Reply(422, {"status": "error", "error": "query would load too many samples into memory"})
+        if "a_total" in query:
+            return success([{"metric": {"__name__": "a_total"}, "values": [[T0 - 60, "0"], [T0, "60"]]}])
+        return success([{"metric": {"obs_q": str(i)}, "values": [[T0, str(i)]]} for i in (1, 2)])
+
+    levels = [Query(f"x|{name}|value", f"max({name})") for name in ("b", "c")]
+    with serving(picky) as (url, seen):
+        found = Prometheus(SourceSettings(url=url)).answer([counting("a_total", (), sampled=True), *levels], Grid(T0, 60, 1))
+    assert [answer.values.tolist() for answer in found] == [[[1.0]], [[1.0]], [[2.0]]]
+    assert len(seen) == 3
 
 
 def test_what_was_never_counted_is_zero_where_the_counter_beside_it_counts(recorded):

@@ -288,10 +288,18 @@ def test_the_real_one_is_a_prometheus(lab):
 @pytest.mark.parametrize("scrape", [5, 15, 30, 60])
 def test_the_scrape_interval_is_found_in_spite_of_lost_scrapes(recorded, scrape):
     recording = Recording(1800, scrape).put("a", {"i": "1"}, lambda age: None if age // scrape % 9 == 4 else 1.0)
-    assert recorded(recording).scrape_interval("a", T0, T0 + 1800) == scrape
+    assert recorded(recording).scrape_intervals(["a"], "", T0, T0 + 1800) == [scrape]
 
 
 def test_the_scrape_interval_is_found_where_the_series_ended_long_before(recorded):
     asked = recorded(Recording(7200, 15).put("a", {}, lambda age: 1.0 if age < 2400 else None))
-    assert asked.scrape_interval("a", T0, T0 + 7200) == 15
-    assert asked.scrape_interval("b", T0, T0 + 7200) is None
+    assert asked.scrape_intervals(["a", "b"], "", T0, T0 + 7200) == [15, None]
+
+
+def test_systems_that_are_scraped_at_their_own_intervals_are_told_apart_in_one_request(recorded):
+    recording = Recording(1800, 5).put("a", {"zone": "1"}, lambda age: None if age % 30 else 1.0).put("b", {"zone": "1"}, lambda age: 1.0)
+    asked = recorded(recording.put("c", {"zone": "2"}, lambda age: 1.0))
+    before = asked.requests
+    assert asked.scrape_intervals(["a", "b"], 'zone="1"', T0, T0 + 1800) == [30, 5]
+    assert asked.requests == before + 1
+    assert asked.scrape_intervals(["c"], 'zone="1"', T0, T0 + 1800) == [None]

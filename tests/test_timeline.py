@@ -268,8 +268,8 @@ class _Refusing:
     def metric_names(self, start: float, end: float) -> frozenset[str]:
         return frozenset({"ALERTS", "python_info"})
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        return None
+    def scrape_intervals(self, metrics: list[str], matchers: str, start: float, end: float) -> list[float | None]:
+        return [None] * len(metrics)
 
     def answer(self, queries: object, grid: Grid) -> list[Answer]:
         raise SourceError(say("too much was asked."))

@@ -57,9 +57,9 @@ class Bundle:
         """The names that were there when it was made."""
         return frozenset(self.manifest.names)
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        """As it was found when the bundle was made."""
-        return self.manifest.scrape_intervals.get(metric.partition("{")[0])
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
+        """As they were found when the bundle was made."""
+        return [self.manifest.scrape_intervals.get(metric) for metric in metrics]
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """By key. A finer grid than its own repeats samples for one step at most; a coarser one keeps what `thin` must not lose."""
@@ -111,11 +111,10 @@ class Recorder:
         self.names = self._source.metric_names(start, end)
         return self.names
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
         """Kept by metric name."""
-        found = self._source.scrape_interval(metric, start, end)
-        if found is not None:
-            self.intervals[metric.partition("{")[0]] = found
+        found = self._source.scrape_intervals(metrics, matchers, start, end)
+        self.intervals |= {metric: seconds for metric, seconds in zip(metrics, found, strict=True) if seconds is not None}
         return found
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:

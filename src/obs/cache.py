@@ -74,7 +74,7 @@ class Cached:
         self._asked: dict[Hashable, _Asked] = {}
         self._epochs = Epochs()
         self._names: tuple[float, float, float, frozenset[str]] | None = None  # asked at, start, end
-        self._intervals: dict[str, tuple[float, float | None]] = {}
+        self._intervals: dict[tuple[str, str], tuple[float, float | None]] = {}  # by metric and matchers: asked at, seconds
 
     def about(self) -> About:
         """The source's own word; it asks at most once."""
@@ -90,13 +90,17 @@ class Cached:
         self._names = (now, start, end, found)
         return found
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        """Kept for ten minutes: nobody changes it more often."""
-        now, kept = self._clock(), self._intervals.get(metric)
-        if kept is None or now - kept[0] >= INTERVAL_SECONDS or kept[1] is None:
-            found = self._alone(("interval", metric), lambda: self.source.scrape_interval(metric, start, end))
-            kept = self._intervals[metric] = (now, found)
-        return kept[1]
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
+        """Kept for ten minutes: nobody changes them more often."""
+        now = self._clock()
+        kept = {metric: self._intervals.get((metric, matchers), (float("-inf"), None)) for metric in metrics}
+        missing = tuple(metric for metric, (at, found) in kept.items() if found is None or now - at >= INTERVAL_SECONDS)
+        if missing:
+            found = self._alone(("interval", missing, matchers), lambda: self.source.scrape_intervals(missing, matchers, start, end))
+            fresh = {metric: (now, seconds) for metric, seconds in zip(missing, found, strict=True)}
+            kept |= fresh
+            self._intervals |= {(metric, matchers): one for metric, one in fresh.items()}
+        return [kept[metric][1] for metric in metrics]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
         """The source's own."""

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from obs import measure, replicas, spelling
+from obs.counters import harmless
 from obs.narrow import groups, narrow
 from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
-from obs.promql import label_name, selector, series
+from obs.promql import label_name, selector
 from obs.series import Grid
 from obs.signals import SIGNALS, Buckets, Reading, Readings
 from obs.source import Source
@@ -181,11 +182,16 @@ def _scrapes(source: Source, present: Present, window: Window) -> dict[str, floa
     for r, at in present:
         if at > last.get(r.ask.vocabulary.id, (0.0, r.ask))[0]:
             last[r.ask.vocabulary.id] = (at, r.ask)
-    found = {}
+    together: dict[tuple[float, Pairs, str], list[tuple[str, Ask]]] = {}
     for system, (at, a) in last.items():
-        metric = a.candidate.metrics(SIGNALS[a.signal].kind)[0]
-        braces = selector(a.query.selector, a.vocabulary.match, a.candidate.match)
-        found[system] = source.scrape_interval(series(metric, braces), max(window.start, at - HOUR), min(at, window.end)) or DEFAULT_SCRAPE
+        alone = not (harmless(a.vocabulary.match) and harmless(a.candidate.match))
+        together.setdefault((at, a.query.selector, system if alone else ""), []).append((system, a))
+    found: dict[str, float] = {}
+    for (at, scope, _), members in together.items():
+        metrics = [a.candidate.metrics(SIGNALS[a.signal].kind)[0] for _, a in members]
+        braces = selector(scope, *dict.fromkeys(match for _, a in members for match in (a.vocabulary.match, a.candidate.match)))
+        seconds = source.scrape_intervals(metrics, braces, max(window.start, at - HOUR), min(at, window.end))
+        found |= {system: each or DEFAULT_SCRAPE for (system, _), each in zip(members, seconds, strict=True)}
     return found
 
 

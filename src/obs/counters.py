@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from obs.promql import duration, quote, selector
+from obs.promql import by_names, duration, selector
 from obs.series import Array, Grid
 from obs.source import Answer, Counter, Query
 
 SAMPLES = 3_000_000  # of one request at most: some 75 MB
 EDGE = 1e-3  # seconds; stamps are whole milliseconds
 _MATCHER = re.compile(r'\s*([a-zA-Z_]\w*)\s*(=~|!~|!=|=)\s*"([^"\\]*)"\s*(?:,|$)')
-_SPECIAL = re.compile(r"([.+*?()|\[\]{}^$])")
 Series = Sequence[tuple[Mapping[str, str], Array, Array]]  # labels, stamps, values
 
 
@@ -34,6 +33,12 @@ def matchers(text: str) -> tuple[tuple[str, str, str], ...] | None:
         found.append((one[1], one[2], one[3]))
         at = one.end()
     return tuple(found)
+
+
+def harmless(text: str) -> bool:
+    """Whether a series that has none of the labels passes: then these matchers may stand in a question about other metrics too."""
+    wanted = matchers(text)
+    return wanted is not None and fits({}, wanted)
 
 
 def fits(labels: Mapping[str, str], wanted: Iterable[tuple[str, str, str]]) -> bool:
@@ -59,11 +64,15 @@ def grouped(queries: Iterable[tuple[int, Query]], grid: Grid) -> list[list[tuple
     return found
 
 
+def is_sampled(group: Sequence[tuple[int, Query]]) -> bool:
+    """Whether a step holds several samples, so that one a step is read."""
+    return any(query.counter.sampled for _, query in group[:1] if query.counter)
+
+
 def named(queries: Sequence[Query]) -> str:
     """The selector of everything that these queries are made of. One scope for all; their other matchers are applied here."""
     metrics = dict.fromkeys(m for q in queries if q.counter for m in (q.counter.metric, q.counter.zero_where) if m)
-    names = "|".join(_SPECIAL.sub(r"\\\1", metric) for metric in metrics)
-    return "{" + selector(queries[0].selector, f"__name__=~{quote(names)}" if len(metrics) > 1 else f"__name__={quote(names)}") + "}"
+    return by_names(tuple(metrics), selector(queries[0].selector))
 
 
 def raw(queries: Sequence[Query], grid: Grid) -> str:

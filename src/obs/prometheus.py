@@ -13,8 +13,9 @@ from prometheus_api_client import PrometheusConnect
 
 from obs import counters, errand, matrix
 from obs.errors import SourceError
+from obs.joined import batches, is_plain, joined
 from obs.matrix import TAG
-from obs.promql import duration, series
+from obs.promql import by_names, duration, series
 from obs.refusals import DOWN, QueryRefusedError, StatusError, TooSlowError
 from obs.series import Grid
 from obs.source import About, Answer, Inspection, Query
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from obs.config import SourceSettings
 
 THREADS = 6  # more gain nothing: Prometheus is the bottleneck (measured: 1.4 times at most on 2 cores)
-WEIGHT = 2000  # series of one joined request (docs/performance.md)
-LEAST, HEAVY = 6, 30  # what a query and a histogram's buckets weigh at least
 WIDE_SECONDS, WIDE_TIMES = 8 * 3600.0, 3  # a question over more than this may take so many times as long: it reads days of samples
 SLICES = 4  # a query that is too slow over a wide grid is asked for in parts, down to a quarter of it
 REACH_SECONDS, REACH_STEPS = 60 * 86400.0, 240  # how far back the oldest sample is looked for, and how finely: six hours
@@ -87,19 +86,19 @@ class Prometheus:
             raise SourceError(self._odd())
         return frozenset(map(str, names or ()))
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        """Seconds between samples of `metric` (name or selector), looked for backwards. The median: lost scrapes do not count."""
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
+        """All in one request, or up to four while one is not seen: looked for backwards. The median: lost scrapes do not count."""
+        found: dict[str, float] = {}
         for share in (0.0, 0.25, 0.5, 0.75):
-            self.requests += 1
-            at = end - share * (end - start)
-            series = self._call(
-                self._get.custom_query, f"{metric}[10m]", params={"time": at, "timeout": duration(self._settings.timeout_seconds)}
-            )
-            gaps = [np.diff([float(sample[0]) for sample in row.get("values", ())]) for row in series]
-            found = np.concatenate([*gaps, np.empty(0)])
-            if found.size:
-                return _sensible(float(np.median(found)))
-        return None
+            left = [metric for metric in metrics if metric not in found]
+            if not left:
+                break
+            gaps: dict[str, list[float]] = {metric: [] for metric in left}
+            for row in self._instant(f"{by_names(left, matchers)}[10m]", end - share * (end - start)):
+                if row["metric"].get("__name__") in gaps:
+                    gaps[row["metric"]["__name__"]] += np.diff([float(sample[0]) for sample in row["values"]]).tolist()
+            found |= {metric: _sensible(float(np.median(seconds))) for metric, seconds in gaps.items() if seconds}
+        return [found.get(metric) for metric in metrics]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
         """Two requests: what it says of its retention, and where `metric` had samples in the two months before `end`."""
@@ -124,10 +123,15 @@ class Prometheus:
         """
         numbered = list(enumerate(queries))
         plain = counters.grouped(((i, q) for i, q in numbered if q.counter), grid)
-        works = [partial(self._counters, group, grid) for group in plain]
+        sampled = [group for group in plain if counters.is_sampled(group)]
+        works = [partial(self._counters, group, grid) for group in plain if group not in sampled]
         for stride in sorted({query.stride for query in queries}):
-            of = [(i, q) for i, q in numbered if q.stride == stride and not q.counter]
-            works += [partial(self._strided, batch, grid, stride) for batch in _batches(of)]
+            for batch in batches([(i, q) for i, q in numbered if q.stride == stride and not q.counter]):
+                if stride == 1 and sampled and is_plain(batch):
+                    works.append(partial(self._both, sampled.pop(0), batch, grid))
+                else:
+                    works.append(partial(self._strided, batch, grid, stride))
+        works += [partial(self._counters, group, grid) for group in sampled]
         parts = errand.together(works, THREADS)
         found = {index: answer for part in parts for index, answer in part.items()}
         refused = [answer.refused for answer in found.values() if answer.refused]
@@ -136,16 +140,30 @@ class Prometheus:
         notes = tuple(say("The source warns: {text}", text=text) for text in self.session.warnings)
         return [Answer(found[i].labels, found[i].values, found[i].refused, notes) for i in range(len(queries))]
 
+    def _both(self, group: list[tuple[int, Query]], batch: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
+        """Sampled counters and joined queries in one request: both are asked for at the same steps."""
+        queries = [query for _, query in group]
+        try:
+            rows = self._range(f"{joined(batch)} or {counters.named(queries)}", counters.before(queries, grid))
+        except (QueryRefusedError, TooSlowError):
+            return {**self._counters(group, grid), **self._batch(batch, grid)}
+        tagged, plain = [row for row in rows if TAG in row["metric"]], [row for row in rows if TAG not in row["metric"]]
+        return {**self._sorted(batch, tagged, grid), **self._rates(group, plain, grid)}
+
     def _counters(self, group: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
         """The rates of several counters from their samples: every sample, or where a step holds several, one a step."""
         queries = [query for _, query in group]
         try:
-            if queries[0].counter and queries[0].counter.sampled:
+            if counters.is_sampled(group):
                 rows = self._range(counters.named(queries), counters.before(queries, grid))
             else:
                 rows = self._instant(counters.raw(queries, grid), grid.end)
         except (QueryRefusedError, TooSlowError):
-            return {index: answer for batch in _batches(group) for index, answer in self._batch(batch, grid).items()}
+            return {index: answer for batch in batches(group) for index, answer in self._batch(batch, grid).items()}
+        return self._rates(group, rows, grid)
+
+    def _rates(self, group: list[tuple[int, Query]], rows: list[Mapping[str, Any]], grid: Grid) -> dict[int, Answer]:
+        queries = [query for _, query in group]
         try:
             made = counters.answers(queries, counters.read(rows), grid, closed=not self._left_open())
             return dict(zip((index for index, _ in group), made, strict=True))
@@ -169,7 +187,7 @@ class Prometheus:
 
     def _batch(self, batch: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
         try:
-            rows = self._range(_joined(batch), grid)
+            rows = self._range(joined(batch), grid)
         except (QueryRefusedError, TooSlowError) as error:
             if len(batch) == 1 and isinstance(error, TooSlowError):
                 return {batch[0][0]: self._slices(batch[0][1], grid, SLICES, error)}
@@ -177,6 +195,10 @@ class Prometheus:
                 return {batch[0][0]: Answer((), np.empty((0, grid.count)), error.says)}
             half = len(batch) // 2
             return {**self._batch(batch[:half], grid), **self._batch(batch[half:], grid)}
+        return self._sorted(batch, rows, grid)
+
+    def _sorted(self, batch: list[tuple[int, Query]], rows: list[Mapping[str, Any]], grid: Grid) -> dict[int, Answer]:
+        """The rows of a joined query by the query that they answer."""
         sorted_rows: dict[int, list[Mapping[str, Any]]] = {index: [] for index, _ in batch}
         for row in rows:
             tag = row["metric"].get(TAG)
@@ -235,38 +257,6 @@ class Prometheus:
             "{address} answered with something other than the series that were asked for. Check that it is a Prometheus API.",
             address=self._settings.address,
         )
-
-
-def _batches(numbered: list[tuple[int, Query]]) -> list[list[tuple[int, Query]]]:
-    """Few requests, also where series are many. Distributions go by themselves, and first: they take longest."""
-    batches: list[list[tuple[int, Query]]] = []
-    for heavy in (True, False):
-        weight = WEIGHT
-        for index, query in numbered:
-            if query.key.endswith("|buckets") != heavy:
-                continue
-            more = max(query.rows, HEAVY if heavy else LEAST)
-            if weight + more > WEIGHT:
-                batches.append([])
-                weight = 0
-            batches[-1].append((index, query))
-            weight += more
-    return batches
-
-
-def _joined(batch: list[tuple[int, Query]]) -> str:
-    """One query for several: each gets a label of its own, so that `or` keeps every series."""
-    if len(batch) == 1:
-        return batch[0][1].promql
-    return _tree([f'label_replace(({query.promql}), "{TAG}", "{index}", "", "")' for index, query in batch])
-
-
-def _tree(parts: Sequence[str]) -> str:
-    """Joined by halves: a chain would carry the series of the first through every `or` that follows (measured: 1.3 times the work)."""
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2
-    return f"({_tree(parts[:half])} or {_tree(parts[half:])})"
 
 
 def _sensible(seconds: float) -> float:

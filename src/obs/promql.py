@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from string import Template
 
 from obs.errors import CallError
@@ -52,6 +52,14 @@ def series(metric: str, inside: str) -> str:
     if _METRIC_NAME.fullmatch(metric):
         return f"{metric}{{{inside}}}"
     return f"{{{quote(metric)}, {inside}}}" if inside else f"{{{quote(metric)}, }}"
+
+
+def by_names(metrics: Sequence[str], inside: str) -> str:
+    """The selector of several metrics at once."""
+    if len(metrics) == 1:
+        return series(metrics[0], inside)
+    names = quote("|".join(_REGEX_SPECIAL.sub(r"\\\1", metric) for metric in metrics))
+    return "{" + ", ".join(part for part in (inside, f"__name__=~{names}") if part) + "}"
 
 
 def selector(pairs: Iterable[tuple[str, tuple[str, ...]]], *extra: str) -> str:

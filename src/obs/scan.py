@@ -91,9 +91,9 @@ class _Apart:
         """The source's."""
         return self.source.metric_names(start, end)
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
         """The source's."""
-        return self.source.scrape_interval(metric, start, end)
+        return self.source.scrape_intervals(metrics, matchers, start, end)
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """The source's, to queries so heavy that it joins none."""

@@ -99,8 +99,9 @@ class Source(Protocol):
     def metric_names(self, start: float, end: float) -> frozenset[str]:
         """The metric names that exist in the stretch (a bundle: those it was made from)."""
 
-    def scrape_interval(self, metric: str, start: float, end: float) -> float | None:
-        """Seconds between samples of `metric`, found from raw samples near `end`; None where there are none."""
+    def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
+        """Seconds between samples of each metric, of the series that `matchers` pick, found from raw samples near `end`; None where
+        there are none."""
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """One answer for each query, in order."""

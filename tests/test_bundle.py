@@ -92,7 +92,7 @@ def test_a_bundle_with_a_flipped_byte_is_refused(packed):
 
 
 def test_a_bundle_of_a_later_version_says_so(packed):
-    assert "newer version" in refusal(rebuilt(packed, {"schema": 2}))
+    assert "newer version" in refusal(rebuilt(packed, {"schema": bundle_file.SCHEMA + 1}))
 
 
 @pytest.mark.parametrize(

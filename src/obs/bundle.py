@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from obs import __version__, bundle_file
-from obs.bundle_file import AskedQuery, Manifest, Origin, Series
+from obs.bundle_file import AskedQuery, Beside, Manifest, Origin, Series, ShownSeries
+from obs.seen import History, Shown, Span
 from obs.series import Array, Grid
 from obs.source import About, Answer, Query, Source
 from obs.text import say
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from obs.config import Settings
 
 SUFFIX = ".obs.zip"
+NO_INFOS = say("Where this recording was made, no info metric of these replicas was found: versions and configuration are not known.")
+NO_ALERTS = say(
+    "Where this recording was made, no series ALERTS could be read: nothing fired there, or the alerting rules are evaluated elsewhere."
+)
 _BY_ITSELF = 10_000  # rows that a query claims, so that it is joined with no other
 OPENING = (1796036400.0, 1796037000.0)  # of the sample: 11:00 to 11:10, two minutes of quiet, the KV pressure, and its end
 
@@ -60,6 +65,17 @@ class Bundle:
     def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
         """As they were found when the bundle was made."""
         return [self.manifest.scrape_intervals.get(metric) for metric in metrics]
+
+    def kept(self) -> History | None:
+        """Info metrics and firing alerts, as they were found when it was made; None where it is of schema 1, which holds none."""
+        beside = self.manifest.beside
+        if beside is None:
+            return None
+        infos, alerts = (
+            tuple(Shown(one.metric, one.labels, tuple(Span(*span) for span in one.spans)) for one in of)
+            for of in (beside.infos, beside.alerts)
+        )
+        return History(infos, alerts, None if beside.infos_known else NO_INFOS, None if beside.alerts_known else NO_ALERTS)
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """By key. A finer grid than its own repeats samples for one step at most; a coarser one keeps what `thin` must not lose."""
@@ -138,11 +154,13 @@ def pack(
 ) -> bytes:
     """The bundle of a window: all that `collect` reads for it, the stretch before it included. Raises what `collect` raises."""
     from obs.collect import collect
+    from obs.history import history
     from obs.spelling import present
     from obs.vocabulary import vocabularies
 
     recorder = Recorder(source)
     readings = collect(recorder, window, {word: tuple(values) for word, values in scope.items()}, settings, now=now)
+    found = history(source, readings, {word: tuple(values) for word, values in scope.items()})
     about = source.about()
     kept = [(query, answer) for query, answer, grid in recorder.answers.values() if grid == readings.grid and answer.labels]
     used = {name for v in vocabularies() for name in present(v, recorder.names)}
@@ -160,8 +178,19 @@ def pack(
         names=tuple(sorted(used)),
         queries=tuple(bundle_file.asked(query) for query, _ in kept),
         thresholds=dict(thresholds or {}),
+        beside=None if isinstance(source, Bundle) and source.manifest.beside is None else _beside(found),
     )
     return bundle_file.dump(manifest, [(answer.labels, answer.values) for _, answer in kept])
+
+
+def _beside(found: History) -> Beside:
+    infos, alerts = (
+        tuple(
+            ShownSeries(metric=one.metric, labels=dict(one.labels), spans=tuple((s.start, s.end, s.doubt) for s in one.spans)) for one in of
+        )
+        for of in (found.infos, found.alerts)
+    )
+    return Beside(infos=infos, alerts=alerts, infos_known=found.no_infos is None, alerts_known=found.no_alerts is None)
 
 
 def write(

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import orjson
@@ -26,7 +26,7 @@ from obs.series import Array, Grid
 from obs.source import Query
 from obs.text import Message, Quantity, say
 
-SCHEMA = 1
+SCHEMA = 2  # 2 holds what the timeline shows beside the readings; one of schema 1 opens without it
 MANIFEST, READINGS = "manifest.json", "readings.parquet"
 LARGEST_FILE = 256 << 20
 LARGEST_MANIFEST = 16 << 20
@@ -62,6 +62,26 @@ class Judged(_Model):
     states: dict[str, str]  # row id -> state
 
 
+_Time = Annotated[float, Field(ge=0, le=1e11)]
+
+
+class ShownSeries(_Model):
+    """A series that says something by being there: its labels, and (start, end, doubt) of each stretch, as in `obs.seen.Span`."""
+
+    metric: str
+    labels: dict[str, str]
+    spans: tuple[tuple[_Time, _Time | None, _Time], ...]
+
+
+class Beside(_Model):
+    """Info metrics and firing alerts of the window. Not known: the source had none, or did not answer; then there are none here."""
+
+    infos: tuple[ShownSeries, ...] = ()
+    alerts: tuple[ShownSeries, ...] = ()
+    infos_known: bool
+    alerts_known: bool
+
+
 class Manifest(_Model):
     """What a bundle says of itself. Times are Unix seconds."""
 
@@ -79,6 +99,7 @@ class Manifest(_Model):
     queries: tuple[AskedQuery, ...] = ()
     thresholds: dict[str, float] = {}  # those in force when it was made
     judged: Judged | None = None
+    beside: Beside | None = None  # None: made with schema 1
     pseudonyms: bool = False  # names of replicas, namespaces, models and the like stand for others
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,9 +30,20 @@ STEPS = 360  # of the window, at most
 CLOSER = 12  # stretches that are asked again
 
 
+@runtime_checkable
+class Keeper(Protocol):
+    """A source that holds what was asked before: a bundle."""
+
+    def kept(self) -> History | None:
+        """Of all its own window; None where it holds none."""
+
+
 def history(source: Source, readings: Readings, scope: Mapping[str, tuple[str, ...]]) -> History:
     """Info metrics of the replicas in view, and the firing alerts of the scope. A source that refuses one of them is a reason, no
     error; one that cannot be reached at all raises SourceError."""
+    kept = source.kept() if isinstance(source, Keeper) else None
+    if kept is not None:
+        return _part(kept, readings, scope)
     names = source.metric_names(readings.start, readings.end)
     recorded = source.about().flavor == "bundle"
     infos: tuple[Shown, ...] = ()
@@ -57,6 +69,24 @@ def history(source: Source, readings: Readings, scope: Mapping[str, tuple[str, .
     else:
         no_alerts = say("This source has no series ALERTS: nothing fired here, or the alerting rules are evaluated elsewhere.")
     return History(infos, alerts, no_infos, no_alerts)
+
+
+def _part(kept: History, readings: Readings, scope: Mapping[str, tuple[str, ...]]) -> History:
+    """What of it lies in the window and the scope."""
+    infos = tuple(s for s in _within(kept.infos, readings) if of_replica(s.labels, readings.replicas))
+    return replace(kept, infos=infos, alerts=tuple(s for s in _within(kept.alerts, readings) if in_scope(s.labels, scope)))
+
+
+def _within(shown: Iterable[Shown], readings: Readings) -> Iterable[Shown]:
+    for one in shown:
+        spans = [s for s in one.spans if s.start <= readings.end and (s.end is None or s.end >= readings.start)]
+        if spans:
+            yield replace(one, spans=tuple(_cut(span, readings) for span in spans))
+
+
+def _cut(span: Span, readings: Readings) -> Span:
+    end = None if span.end is None or span.end >= readings.end else span.end
+    return replace(span, end=end) if span.start >= readings.start else Span(readings.start, end)
 
 
 def info_metrics(names: Collection[str]) -> tuple[str, ...]:

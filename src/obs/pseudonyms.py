@@ -24,7 +24,7 @@ _KINDS: Mapping[str, str] = {
 _KEPT = frozenset(  # labels whose values are the systems' own
     [
         *("le", "engine", "reason", "finished_reason", "code", "response_code", "status", "type", "phase"),
-        *("dtype", "cache_dtype", "kv_cache_dtype", "gpu", "device"),
+        *("dtype", "cache_dtype", "kv_cache_dtype", "gpu", "device", "severity"),
     ]
 )
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|inf)|true|false|none|auto|", re.IGNORECASE)
@@ -37,17 +37,23 @@ def pseudonymised(data: bytes, name: str = "bundle") -> bytes:
     manifest, series = bundle_file.load(data, name)
     said = [pair for labels, _ in series for row in labels for pair in row.items()]
     said += [(label, value) for label, values in manifest.scope.items() for value in values]
+    beside = manifest.beside
+    said += [pair for of in ((beside.infos, beside.alerts) if beside else ()) for one in of for pair in one.labels.items()]
     names = _assigned(said)
 
     def of(label: str, value: str) -> str:
         head, tail = _parts(label, value)
         return f"{names[head]}{tail}" if head else value
 
+    def renamed(shown: tuple[bundle_file.ShownSeries, ...]) -> tuple[bundle_file.ShownSeries, ...]:
+        return tuple(one.model_copy(update={"labels": {label: of(label, value) for label, value in one.labels.items()}}) for one in shown)
+
     made = manifest.model_copy(
         update={
             "scope": {label: tuple(of(label, value) for value in values) for label, values in manifest.scope.items()},
             "source": manifest.source.model_copy(update={"name": "source"}),
             "queries": tuple(q.model_copy(update={"promql": _told(q.promql, names)}) for q in manifest.queries),
+            "beside": beside and beside.model_copy(update={kind: renamed(getattr(beside, kind)) for kind in ("infos", "alerts")}),
             "pseudonyms": True,
         }
     )

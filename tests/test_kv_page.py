@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.arrays import START, by_hand, course, facts
 
-from obs import kv, kv_relations, kv_room
+from obs import changes, kv, kv_relations, kv_room
 from obs.histogram import Bounded, Side
 from obs.language import render
 from obs.signals import SIGNALS, Buckets
@@ -177,3 +177,25 @@ def test_of_two_replicas_the_other_one_is_answered_for_and_the_lost_one_named():
     found = kv.answer(facts(by_hand(replicas=2, **{**CALM, "engine_steps": stuck})))
     assert found.state is State.CLEAR
     assert render(found.advice[0]).startswith("On pod-0 nothing is known since 08:35:00")
+
+
+# ---------------------------------------------------------------- room by the lengths seen, against what really ran
+
+
+def packed(running, **levels):
+    """A full pool of 432,000 tokens; finished requests have 1,400."""
+    crowd = {**CALM, "kv_use": 0.99, "kv_capacity_tokens": 432_000.0, "requests_running": running, **levels}
+    means = {"prompt_length": 1200.0, "output_length": 200.0}
+    return changes.overfilled(facts(by_hand(means=means, **crowd)), np.ones(240, bool))
+
+
+@pytest.mark.parametrize(("running", "levels"), [(300.0, {}), (0.0, {}), (8.0, {"kv_use": 0.5}), (8.0, {"kv_capacity_tokens": np.nan})])
+def test_a_pool_that_is_as_full_as_its_requests_are_long_is_no_riddle(running, levels):
+    assert packed(running, **levels) is None
+
+
+def test_a_pool_that_few_short_requests_fill_is_not_called_large_enough_for_hundreds():
+    assert render(packed(8.0)) == (
+        "The KV cache of pod-0 was full while 8 ran: that is about 53,460 tokens for each of them, and a finished request has 1,400 "
+        "tokens. So find out which requests are so long, or what else holds the 432,000 tokens."
+    )

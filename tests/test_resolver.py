@@ -133,6 +133,16 @@ def test_two_gateways_of_one_kind_share_the_requests():
     np.testing.assert_allclose(facts.over_layers("gateway_attempts"), 2 * one.values[0])
 
 
+def test_a_capacity_that_a_process_tells_for_all_its_ranks_is_shared_among_them(of):
+    """vLLM shows the sum of the blocks on each data-parallel rank; a rank that is a process of its own shows its own."""
+    recording = Recording(seconds=HOUR)
+    for target, engine, blocks in ((A, "0", 2500), (A, "1", 2500), (B, "1", 1250)):
+        labels = {**target, "model_name": "llama", "engine": engine}
+        recording.put("vllm:num_requests_running", labels, 3.0).put("vllm:num_requests_waiting", labels, 0.0)
+        recording.put("vllm:cache_config_info", {**target, "engine": engine, "block_size": "16", "num_gpu_blocks": str(blocks)}, 1.0)
+    assert levels(of(recording), "kv_capacity_tokens") == {"a/0": 20_000, "a/1": 20_000, "b": 20_000}
+
+
 # ---------------------------------------------------------------- a site's own rules
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from obs.facts import Facts
 from obs.series import Mask
-from obs.text import Message, Quantity, say
+from obs.text import Message, Names, Quantity, say
 from obs.verdict import Change, Evidence, Stance
 
+FAR = 3.0  # times a finished request's length: what runs is longer, or the space is not theirs
 _OFFLOAD = say("Moving KV data to CPU or disk adds transfers, and does not guarantee that an oversized request fits.")
 _QUEUE = say("A longer queue delays rejection; it creates no capacity.")
 _ONE_LAYER = say("One layer owns the retries: gateway and client retries multiply.")
@@ -51,8 +52,37 @@ def _median(facts: Facts, signal: str, steps: Mask, mean: bool = False) -> float
     return float(np.median(known)) if known.size else float("nan")
 
 
+def overfilled(facts: Facts, steps: Mask) -> Message | None:
+    """That a KV pool was full with far fewer requests than it holds by the lengths seen: those are of finished ones, and what fills it
+    has not finished. None where that is not so, or the capacity or a length is not known."""
+    found = []
+    capacities, running, use = (facts.values(signal) for signal in ("kv_capacity_tokens", "requests_running", "kv_use"))
+    lengths = facts.mean("prompt_length") + facts.mean("output_length")
+    for row, replica in enumerate(facts.readings.replicas):
+        known = np.isfinite(capacities[row]) & np.isfinite(running[row]) & (running[row] >= 1)
+        full = steps & known & (use[row] >= facts.limit("kv_use"))
+        length = lengths[row, steps & np.isfinite(lengths[row])]
+        if not full.any() or not length.size:
+            continue
+        ran, capacity = float(np.median(running[row, full])), float(np.median(capacities[row, full]))
+        each = float(np.median(use[row, full])) * capacity / ran
+        if each >= FAR * np.median(length):
+            found.append((int(full.sum()), replica.name, ran, each, float(np.median(length)), capacity))
+    if not found:
+        return None
+    _, name, ran, each, mean, capacity = max(found)
+    return say(
+        "The KV cache of {name} was full while {running} ran: that is about {each} for each of them, and a finished request has {length}. "
+        "So find out which requests are so long, or what else holds the {capacity}.",
+        name=Names((name,)), running=Quantity(ran, "count"), each=Quantity(each, "tokens"), length=Quantity(mean, "tokens"),
+        capacity=Quantity(capacity, "tokens"),
+    )  # fmt: skip
+
+
 def _room(facts: Facts, steps: Mask) -> Message | None:
     """How many requests of the lengths seen one replica's KV space holds, against what it was given."""
+    if other := overfilled(facts, steps):
+        return other
     capacity = _median(facts, "kv_capacity_tokens", steps)
     length = _median(facts, "prompt_length", steps, mean=True) + _median(facts, "output_length", steps, mean=True)
     if not (np.isfinite(capacity) and np.isfinite(length) and length > 0):

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from obs import inside, kv_figures
+from obs.changes import overfilled
 from obs.facts import Facts, crossed
 from obs.question import Figure, Said
 from obs.series import Array, Mask, anywhere, divide, settle, total_of, trailing
@@ -64,7 +65,8 @@ def _answer(facts: Facts, window: Mask) -> Said:
     found = inside.episodes(facts, short(facts))
     figures = kv_figures.figures(facts, window, found, full(facts))
     if found:
-        return Said(State.APPLIES, _is_short(facts, found), figures, (_before_the_queue(facts, window),))
+        advice = (_before_the_queue(facts, window), overfilled(facts, window))
+        return Said(State.APPLIES, _is_short(facts, found), figures, tuple(each for each in advice if each is not None))
     held = full(facts) & window
     if held.any():
         names = _names(facts, anywhere(held.T))

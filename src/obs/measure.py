@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,7 +72,7 @@ def reading(
         mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
         for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):
             members = [(r, [places[_place(r, shared)]] if gateway else seating.tied(r)) for r in mine if r.ask.candidate.title == title]
-            _add(found, signal, members, empty.shape, max(2, span.grid.steps(span.rate_seconds)))
+            _add(found, signal, members, empty.shape, max(2, span.grid.steps(span.rate_seconds)), seating.ranks)
     if signal.kind is Kind.MEAN and found.total is not None and found.count is not None:
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(found.count > 0, found.total / found.count, np.nan)
@@ -136,13 +136,20 @@ def _place(r: Row, shared: frozenset[tuple[str, str]] = frozenset()) -> tuple[st
     return r.namespace, f"{r.ask.vocabulary.title} {name}" if (r.namespace, name) in shared else name
 
 
-def _add(found: _Found, signal: Signal, members: Sequence[tuple[Row, Sequence[int]]], shape: tuple[int, ...], steps: int) -> None:
+def _add(
+    found: _Found,
+    signal: Signal,
+    members: Sequence[tuple[Row, Sequence[int]]],
+    shape: tuple[int, ...],
+    steps: int,
+    ranks: Callable[[Row], int],
+) -> None:
     """Adds one candidate's rows: within it they are combined, with the candidates before it picked. A rate looks back `steps` steps."""
     parts: dict[str, Array] = {}
     asked: dict[str, dict[str, None]] = {}  # the queries behind the figures, by part, in order
     naming = None
     for r, seats in members:
-        values, kind = _scaled(r), signal.kind
+        values, kind = _scaled(r, ranks(r)), signal.kind
         naming = r.ask.vocabulary.signals.get(signal.id)
         if not seats or not np.isfinite(values).any():
             continue
@@ -198,13 +205,14 @@ def _both(old: Array, new: Array, how: str) -> Array:
     return np.where(np.isnan(old), new, np.where(np.isnan(new), old, both))
 
 
-def _scaled(r: Row) -> Array:
-    """The row in the signal's unit; blanks and impossible figures are none."""
+def _scaled(r: Row, ranks: int) -> Array:
+    """The row in the signal's unit; blanks and impossible figures are none. `ranks` are those of its process."""
     candidate = r.ask.candidate
     if candidate.from_labels:
         for product in candidate.from_labels:
+            words = product.split(" * ")
             try:
-                figure = float(np.prod([float(r.labels[word]) for word in product.split(" * ")]))
+                figure = float(np.prod([float(r.labels[word]) for word in words])) / (ranks if {*words} & {*candidate.of_all_ranks} else 1)
             except (KeyError, ValueError):
                 continue
             if np.isfinite(figure) and figure > 0:

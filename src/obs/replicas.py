@@ -148,6 +148,11 @@ class Seating:
         hosts = {r.labels.get(label, "") for label in r.ask.vocabulary.labels.host} | {_host(r.instance)}
         return sorted({i for host in hosts if host for i in self._by.get(("host", host), ()) if self._same_namespace(r, i)})
 
+    def ranks(self, r: Row) -> int:
+        """How many ranks the engine process of this row has, 1 at least."""
+        process = self._by.get(("engine", r.ask.vocabulary.id, r.namespace, r.node), ())
+        return max(1, len({self.seats[i].rank for i in process}))
+
     def _same_namespace(self, r: Row, seat: int) -> bool:
         own = self.seats[seat].replica.namespace
         return not r.namespace or not own or r.namespace == own

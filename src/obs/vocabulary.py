@@ -42,6 +42,7 @@ class Candidate(_Strict):
     scale: float = 1.0  # to the signal's unit
     most: float | None = None  # in the exporter's unit: anything above is a blank
     from_labels: tuple[str, ...] = ()  # the figure is in labels: the first of these products that is there
+    of_all_ranks: tuple[str, ...] = ()  # labels of `from_labels` that hold the sum over the ranks of a process: each rank has its part
     carries: tuple[str, ...] = ()  # labels that are wanted for what they say, beside the figure
     bounds: tuple[float, ...] = ()  # the lowest and the highest finite bucket, in the exporter's unit: beyond them a quantile is not known
     since: str = ""  # version in which the name came

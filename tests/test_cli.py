@@ -178,7 +178,15 @@ def test_a_file_that_is_there_is_not_written_over_unless_forced(lab_url, tmp_pat
 def test_a_bundle_that_cannot_be_written_ends_with_2_and_a_sentence(lab_url, tmp_path):
     done = obs("bundle", "--prometheus-url", lab_url, *PRESSURE, "--output", str(tmp_path / "none" / "kept.zip"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert "could not be written: No such file or directory." in done.stderr
+    assert f"There is no folder {tmp_path / 'none'} to write into. Make it, or give a file elsewhere." in done.stderr
+
+
+@pytest.mark.parametrize(("command", "example"), [("report", "report.html"), ("bundle", "incident.obs.zip")])
+@pytest.mark.parametrize("force", [(), ("--force",)], ids=["", "forced"])
+def test_a_folder_as_output_is_told_to_be_one_before_anything_is_asked(command, example, force, tmp_path):
+    done = obs(command, "--prometheus-url", "http://127.0.0.1:9", "--output", f"{tmp_path}/", *force)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"obs: {tmp_path} is a folder. Give the name of a file in it, for example {tmp_path / example}.\n"
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,9 @@ def _coverage(args: argparse.Namespace) -> str:
 
 def _bundle(args: argparse.Namespace) -> str:
     from obs import api
+    from obs.bundle import SUFFIX
 
+    _free(args, f"incident{SUFFIX}")
     source, view, settings, now = _asked(args)
     window = api.window(source, view, now)
     return _written(args, lambda file: file.write_bytes(api.packed(source, window, view.scope, settings, pseudonymise=args.pseudonymise)))
@@ -138,6 +140,7 @@ def _report(args: argparse.Namespace) -> str:
     from obs import retrospective
     from obs.api import report as collected
 
+    _free(args, "report.html")
     if args.output.suffix not in retrospective.FORMATS:
         raise CallError(say("{file} is neither .html nor .md; the ending says what is written.", file=Names((str(args.output),))))
     found = collected(*_asked(args))
@@ -145,13 +148,24 @@ def _report(args: argparse.Namespace) -> str:
     return _written(args, lambda file: file.write_text(content, "utf-8"))
 
 
+def _free(args: argparse.Namespace, example: str) -> None:
+    """Whether the output file can be written, before anything is read for it; one that is there only with --force."""
+    name = Names((str(args.output),))
+    if args.output.is_dir():
+        within = Names((str(args.output / example),))
+        raise CallError(say("{file} is a folder. Give the name of a file in it, for example {example}.", file=name, example=within))
+    if not args.output.parent.is_dir():
+        folder = Names((str(args.output.parent),))
+        raise CallError(say("There is no folder {folder} to write into. Make it, or give a file elsewhere.", folder=folder))
+    if args.output.exists() and not args.force:
+        raise CallError(say("{file} is there already; give another name, or --force.", file=name))
+
+
 def _written(args: argparse.Namespace, write: Callable[[Path], object]) -> str:
-    """Writes the output file; one that is there only with --force."""
+    """Writes the output file."""
     from obs.language import render
 
     name = Names((str(args.output),))
-    if args.output.exists() and not args.force:
-        raise CallError(say("{file} is there already; give another name, or --force.", file=name))
     try:
         write(args.output)
     except OSError as error:

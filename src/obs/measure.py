@@ -14,6 +14,7 @@ from obs.plan import Ask
 from obs.replicas import Row, Seating
 from obs.series import Array, Grid, Mask, runs
 from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
+from obs.spelling import plain
 from obs.text import Message
 from obs.vocabulary import Vocabulary, vocabularies
 
@@ -101,9 +102,10 @@ def _gaps(signal: Signal, systems: Sequence[Vocabulary], metrics: Sequence[str])
     """What the systems that are there do not tell of a signal, by title: all of it, or what their figure leaves out."""
     role = "gateway" if signal.level is Level.GATEWAY else "engine"
     told = {v.title: v.gaps[signal.id] for v in systems if v.role == role and signal.id in v.gaps}
+    found = {plain(title) for title in metrics}
     for v in systems:
         if v.role == role and (naming := v.signals.get(signal.id)):
-            there = any(c.title in metrics for c in naming.candidates)
+            there = any(plain(c.title) in found for c in naming.candidates)
             text = naming.lacks if there else naming.without
             told.update({v.title: text} if text else {})
     return told

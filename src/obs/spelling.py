@@ -17,12 +17,17 @@ from obs.vocabulary import Candidate, Vocabulary
 _PLAIN = str.maketrans({":": "_", ".": "_"})
 
 
+def plain(name: str) -> str:
+    """A name as every spelling of it is the same."""
+    return name.translate(_PLAIN)
+
+
 @lru_cache(maxsize=16)
 def _spellings(names: frozenset[str]) -> Mapping[str, tuple[str, ...]]:
     """Every name of a source by its plain form (underscores only)."""
     found: dict[str, list[str]] = {}
     for name in sorted(names):
-        found.setdefault(name.translate(_PLAIN), []).append(name)
+        found.setdefault(plain(name), []).append(name)
     return {plain: tuple(spelled) for plain, spelled in found.items()}
 
 
@@ -52,7 +57,7 @@ def present(vocabulary: Vocabulary, names: Collection[str]) -> frozenset[str]:
 
 def _of(name: str, there: frozenset[str]) -> tuple[str, ...]:
     """The source's spellings of a name, the vocabulary's own first."""
-    return tuple(sorted(_spellings(there).get(name.translate(_PLAIN), ()), key=lambda other: (other != name, other)))
+    return tuple(sorted(_spellings(there).get(plain(name), ()), key=lambda other: (other != name, other)))
 
 
 def _renamed(candidate: Candidate, kind: Kind, names: Mapping[str, str]) -> Candidate:

@@ -111,7 +111,7 @@ def way(facts: Facts, conditions: Iterable[Condition]) -> Array:
 def _ever(values: Array, on: Blocks) -> Mask:
     """Which rows reach their limit at some step."""
     whole = on.count // on.size * on.size
-    blocks = values[:, :whole].reshape(len(values), -1, on.size)
+    blocks = values[:, :whole].reshape(len(values), on.count // on.size, on.size)  # -1 would not do where there is no row
     with np.errstate(invalid="ignore"):
         crossing = (blocks >= on.values[:, : blocks.shape[1], None]).any(axis=(1, 2))
         return np.asarray(crossing | (values[:, whole:] >= on.values[:, -1:]).any(axis=1), dtype=np.bool_)

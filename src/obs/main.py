@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share
+from obs.ui import address, ages, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -56,7 +56,8 @@ def main() -> None:
         else:
             answer.remember(view, found, time.time())
     past = answer.remembered(view) if found is None else None
-    shown = Screen(view, _, notes, about, window, found, failed, past, now)
+    since = answer.failing(view, time.time()) if past is not None else None
+    shown = Screen(view, _, notes, about, window, found, failed, past, since, now)
     st.set_page_config(page_title=screen.title(shown))
     screen.keep(screen.lasting(shown) if page.url_path else shown)
     if slots.scope.open:
@@ -66,7 +67,7 @@ def main() -> None:
         with slots.share:
             share.draw(shown)
     with slots.age:
-        frame.age(shown, now)
+        frame.age(shown, time.time())
     if page.url_path not in frame.STILL:
         bundles.offered(shown)
     try:
@@ -76,6 +77,7 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  (the boundary of the page: logged in full, said as a sentence)
         failure.unexpected(error, _)
     metrics.RENDERED.labels(page.url_path or "diagnosis").observe(time.perf_counter() - began)
+    ages.count(time.time())
     if shown.moving and bar.refresh_seconds() and page.url_path not in frame.STILL:
         frame.refresh(bar.refresh_seconds())
 

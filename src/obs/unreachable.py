@@ -7,7 +7,8 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 
 from obs.text import Message, say
 
-_PEM = ("private key is encrypted", "PEM lib", "KEY_VALUES_MISMATCH", "NO_START_LINE", "key values mismatch")  # what OpenSSL says of a file that it was given
+# What OpenSSL says of a file that it was given.
+_PEM = ("private key is encrypted", "PEM lib", "KEY_VALUES_MISMATCH", "NO_START_LINE", "key values mismatch")
 _CLOSED = ("ALERT", "EOF occurred", "reset by peer", "Broken pipe", "RemoteDisconnected")  # a refused client is told, or just dropped
 
 

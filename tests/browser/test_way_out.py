@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable
-from urllib.parse import urlencode
 
 from playwright.sync_api import Page
-from tests.browser.conftest import KV, answered, failed, none_is_judged, states
-from tests.faults import Reply, Seen, serving
+from tests.browser.conftest import KV, answered, none_is_judged, states
 
 
 def _open_window(page: Page) -> None:
@@ -76,31 +73,3 @@ def test_a_wall_screen_has_no_bar(sample: str, person: Callable[..., Page]) -> N
     page.locator(".st-key-share").wait_for(state="hidden")
     page.get_by_role("link", name="Data").wait_for(state="hidden")
     page.locator(".obs .age").wait_for()
-
-
-def test_a_source_that_falls_silent_leaves_its_last_answer_with_its_age(
-    two_namespaces: str, dashboard: Callable[..., str], person: Callable[..., Page]
-) -> None:
-    silent = False
-
-    def answer(seen: Seen) -> Reply:
-        if silent:
-            return Reply(503, "down for repairs")
-        query = urlencode(seen.params, doseq=True)
-        with urllib.request.urlopen(f"{two_namespaces}{seen.path}?{query}") as reply:
-            return Reply(200, reply.read())
-
-    with serving(answer) as (url, _seen):
-        page = answered(person(), f"{dashboard(prometheus_url=url)}/?from=now-30m&to=now&namespace=busy")
-        headline = page.inner_text(".headline")
-        silent = True
-        page.wait_for_timeout(16_000)
-        sentence = failed(page, page.url)
-        other = person()
-        other.goto(page.url.replace("/?", "/kv?"))
-        other.locator(".obs .old", has_text="The last answer of this view").wait_for()
-        other.locator(".obs .stats .stat").first.wait_for()  # its figures stay too
-    assert "503" in sentence
-    assert [state for _, state in states(page)][:4] == ["unknown"] * 4
-    assert "The last answer of this view" in page.inner_text(".st-key-past")
-    assert page.inner_text(".st-key-past .headline") == headline

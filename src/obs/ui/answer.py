@@ -115,6 +115,7 @@ def _key(view: View) -> _Key:
 def remember(view: View, found: Answer, clock: float) -> None:
     """Keeps an answer for the time when its source fails."""
     past, key = _past(), _key(view)
+    _failing().pop(key, None)
     held = past.pop(key, None)
     past[key] = held if held is not None and held[0] is found else (found, clock)
     while len(past) > _KEPT:
@@ -124,6 +125,21 @@ def remember(view: View, found: Answer, clock: float) -> None:
 def remembered(view: View) -> tuple[Answer, float] | None:
     """The last good answer of this view, and when it was made; None where this process has had none."""
     return _past().get(_key(view))
+
+
+@st.cache_resource(show_spinner=False)
+def _failing() -> dict[_Key, float]:
+    """Since when each view has had no answer."""
+    return {}
+
+
+def failing(view: View, clock: float) -> float:
+    """Since when this view has had no answer; it failed now, at `clock`."""
+    held = _failing()
+    since = held.setdefault(_key(view), clock)
+    while len(held) > _KEPT:
+        held.pop(next(iter(held)), None)
+    return since
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)

@@ -14,8 +14,8 @@ from obs import links
 from obs.errors import CallError
 from obs.links import View
 from obs.signals import Readings
-from obs.ui import address
-from obs.ui.markup import show, tag
+from obs.ui import address, ages
+from obs.ui.markup import Html, join, show, tag
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import zone_info
@@ -99,13 +99,15 @@ def age(screen: Screen, now: float) -> None:
     if screen.answer is None:
         return
     readings, about = screen.answer.readings, screen.answer.about
-    words = [f"{about.name} · {about.flavor} {about.version}".strip()]
+    words: list[str | Html] = [f"{about.name} · {about.flavor} {about.version}".strip()]
     words.append(_("{length} at {step}", length=_.length(readings.end - readings.start), step=_.length(readings.grid.step)))
     if screen.moving:
         newest = _newest(readings)
-        old = _("no sample in this window") if newest is None else _("newest sample {age} old", age=_.length(max(0.0, now - newest)))
-        words.insert(0, old)
-    show(tag("span", " · ".join(words), cls="age"))
+        if newest is None:
+            words.insert(0, _("no sample in this window"))
+        else:
+            words.insert(0, join(ages.sentence(_("newest sample {age} old", age=ages.hole()), newest, now, _)))
+    show(tag("span", words[0], [part for word in words[1:] for part in (" · ", word)], cls="age"))
 
 
 def _newest(readings: Readings) -> float | None:

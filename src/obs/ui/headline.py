@@ -24,13 +24,15 @@ def unmatched(view: View, _: Reader) -> Html:
     return tag("div", sign, tag("div", link, cls="summary"), cls="answer quiet")
 
 
-def answered(diagnosis: Diagnosis, _: Reader) -> Html:
-    """The headline, and how the rows hang together."""
+def answered(diagnosis: Diagnosis, _: Reader, *, past: bool = False) -> Html:
+    """The headline, and how the rows hang together. Of the past, that all was well is no sign that it is."""
     headline, summary = _.tell(diagnosis.headline), _.tell(diagnosis.summary)
     rest = summary.removeprefix(headline).strip()
+    sign = _SIGNS.get(diagnosis.primary, "applies")
+    sign = "unknown" if past and sign == "clear" else sign
     return tag(
         "div",
-        tag("div", icon(_SIGNS.get(diagnosis.primary, "applies")), tag("span", headline), cls="headline", role="heading", aria_level=1),
+        tag("div", icon(sign), tag("span", headline), cls="headline", role="heading", aria_level=1),
         tag("div", rest, cls="summary") if rest else None,
         cls=f"answer {'quiet' if diagnosis.primary in ('none', 'insufficient') else 'loud'}",
     )

@@ -1,4 +1,4 @@
-"""The Diagnosis page without an answer: what happened, the four rows as unknown, and the last good answer with its age."""
+"""The Diagnosis page without an answer: the last good one with its age and what happened, or the four rows as unknown."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import streamlit as st
 
 from obs.text import Message
 from obs.titles import ROWS, STATES
+from obs.ui import stale
 from obs.ui.cards import card, first_sentence
 from obs.ui.failure import failed
 from obs.ui.headline import answered
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
-from obs.ui.page import outdated
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.ui.strip import strip
@@ -19,16 +19,17 @@ from obs.verdict import ROW_IDS, State
 
 
 def draw(screen: Screen) -> None:
-    """The page keeps its shape: nobody has to guess what would stand here."""
+    """The last good answer of this view with its age; where there is none, the page keeps its shape, so that nobody has to guess."""
     _ = screen.reader
     if screen.failed is None:
+        return
+    if screen.past is not None:
+        _past(screen)
         return
     failed(screen.failed, _)
     for row in ROW_IDS:
         with st.container(key=f"card-unknown-{row}"):
             show(_unknown(row, screen.failed, _))
-    if screen.past is not None:
-        _past(screen)
 
 
 def _unknown(row: str, why: Message, _: Reader) -> Html:
@@ -50,8 +51,10 @@ def _past(screen: Screen) -> None:
     answer = screen.past[0]
     diagnosis = answer.diagnosis
     with st.container(key="past"):
-        outdated(screen)
-        show(tag("div", answered(diagnosis, _), strip(diagnosis, _), cls="before"))
+        stale.dated(screen)
+        show(answered(diagnosis, _, past=True))
+        stale.why(screen)
+        show(tag("div", strip(diagnosis, _), cls="before"))
         for verdict in diagnosis.verdicts:
             with st.container(key=f"card-past-{verdict.row}"):
                 show(tag("div", card(verdict, diagnosis, answer.courses, _), cls="before"))

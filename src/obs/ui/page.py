@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from obs.question import Figure, Said
+from obs.ui import stale
 from obs.ui.answer import Answer
 from obs.ui.failure import failed, noted
 from obs.ui.icons import icon
@@ -27,24 +27,11 @@ def begin(screen: Screen, question: str) -> Answer | None:
             failed(screen.failed, _)
         return None
     if screen.failed is not None:
-        failed(screen.failed, _)
-        outdated(screen)
-    show(tag("div", thin(screen.answer.diagnosis, screen.view, _), tag("div", question, cls="question", role="heading", aria_level=1)))
+        stale.dated(screen)
+        stale.why(screen)
+    asked = tag("div", question, cls="question", role="heading", aria_level=1)
+    show(tag("div", thin(screen.answer.diagnosis, screen.view, _), asked, cls="before" if screen.failed is not None else None))
     return screen.answer
-
-
-def outdated(screen: Screen) -> None:
-    """Says that what follows is the last answer of this view, and how old."""
-    _ = screen.reader
-    if screen.past is None:
-        return
-    readings, made = screen.past[0].readings, screen.past[1]
-    words = _(
-        "The last answer of this view, {age} old, for {window}. It may no longer hold.",
-        age=_.length(max(0.0, time.time() - made)),
-        window=_.window(readings.start, readings.end),
-    )
-    show(tag("p", words, cls="old"))
 
 
 def says(said: Said, screen: Screen) -> None:

@@ -30,6 +30,7 @@ class Screen:
     answer: Answer | None = None
     failed: Message | None = None
     past: tuple[Answer, float] | None = None  # where it failed: the last good answer of this view, and when it was made
+    failing: float | None = None  # where it failed: since when there has been no answer
     now: float = 0.0  # Unix seconds that the answer was asked for at
 
     @property

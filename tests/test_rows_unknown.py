@@ -15,6 +15,8 @@ from obs.collect import collect
 from obs.diagnosis import diagnose
 from obs.errors import CallError
 from obs.language import render
+from obs.signals import LOOKED_FOR
+from obs.text import Message, Names, Sentences
 from obs.thresholds import THRESHOLDS
 from obs.verdict import ROW_IDS, State
 from obs.window import Window
@@ -65,7 +67,28 @@ def test_a_missing_gateway_or_counter_alone_leaves_none():
     assert states(got)[OOM] == states(got)[LOAD] == "unknown"
 
 
+def test_without_a_gateway_an_engine_that_counts_no_errors_is_judged_all_the_same():
+    """vLLM before 0.13: whether latency comes with errors is not known, and there is no latency."""
+    got = diagnose(without(readings("a healthy hour without a gateway"), ("engine_errors",)))
+    assert (got.primary, got.now) == ("none", "none")
+    assert states(got)[LATENCY] == "unknown"
+
+
 # ---------------------------------------------------------------- the reason
+
+
+def test_the_headline_names_what_is_missing_most_and_no_list_of_metrics():
+    gone = without(readings("a healthy hour"), ("ttft", "kv_use"))
+    names = Message(LOOKED_FOR.template, {"names": Names(("a", "b"))})
+    whole = {"ttft": Message("{first}", {"first": Sentences((names, Message("A flag gives it.")))}), "kv_use": names}
+    got = diagnose(replace(gone, signals={n: replace(r, why=whole.get(n, r.why)) for n, r in gone.signals.items()}))
+    assert render(got.headline) == "Not enough data to tell. What is missing most: Time to first token."
+    assert render(got.summary) == f"{render(got.headline)} A flag gives it."
+    assert "Looked for a, b" in said(got.verdict(FIRST))
+
+
+def test_where_scrapes_fail_the_headline_says_so():
+    assert "scrapes fail" in render(diagnose(readings("scrapes that fail everywhere")).headline)
 
 
 def test_a_series_that_ended_is_named_with_the_row_it_leaves_unknown():

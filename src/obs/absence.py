@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from obs.signals import LOOKED_FOR
 from obs.text import Message, Moment, Names, Sentences, say
 
 _ENGINE = say(
@@ -72,7 +73,7 @@ def absent(
     remedy = REMEDY.get(signal, _ENGINE)
     if not looked_for:
         return Message("{first}", {"first": Sentences((say("{systems} has no metric for it.", systems=Names(systems)), remedy))})
-    tried = say("Looked for {names}: no such series in this window and scope.", names=Names(looked_for))
+    tried = Message(LOOKED_FOR.template, {"names": Names(looked_for)})
     if any_engine and remedy is _ENGINE:  # the engine is there, so a flag that hides everything is not it
         return tried
     return Message("{first}", {"first": Sentences((tried, remedy))})

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from obs.facts import Facts
-from obs.series import Mask
-from obs.signals import Level, Status
-from obs.text import Message, Names, Quantity, Sentences, say
+from obs.order import DAY_SECONDS
+from obs.series import Mask, anywhere, runs
+from obs.signals import LOOKED_FOR, SIGNALS, Level, Readings, Signal, Status
+from obs.text import Message, Moment, Names, Quantity, Sentences, say
 
 # Each group is needed; any one signal of a group is enough.
 NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -30,37 +32,55 @@ HELPS: dict[str, tuple[str, ...]] = {
 }
 BLIND_RATIO = 0.2  # of the window, or
 BLIND_SECONDS = 120.0  # at its end: then nobody can say that a row is clear
+TELLING = ("ttft", "e2e_latency", "requests_waiting", "kv_use", "itl", "preemptions", "gateway_responses")  # the most telling first
 JUDGED_BY_ENGINE = ("latency_without_errors", "slow_first_token")
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """`missing` says what is not there; `blind` why the row cannot be called clear over the window; `blind_now` at its end."""
+    """`missing` says what is not there; `blind` why the row cannot be called clear over the window; `blind_now` at its end. `lacking` are
+    the signals that it needs and that are not there, each with why."""
 
     missing: tuple[Message, ...]
     blind: Message | None
     blind_now: Message | None
     by_engine: bool = True  # what is missing is the engine's own: then no row can be ruled out
+    lacking: tuple[tuple[str, Message], ...] = ()
+    unseen: Message | None = None  # why too much of the window was not seen at all
 
 
 def coverage(facts: Facts, row: str) -> Coverage:
     """What of a row's needs is measured."""
-    lacking = [says for group in NEEDS[row] if (says := _lacking(facts, group)) is not None]
+    named = tuple((group[0], says) for group in NEEDS[row] if (says := _lacking(facts, group)) is not None)
+    lacking = [says for _signal, says in named]
     helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
     blind = lacking[0] if lacking else None
     if row not in JUDGED_BY_ENGINE:
-        return Coverage((*lacking, *helps), blind, blind, by_engine=False)
+        blind = blind or (None if row == "load_after_timeouts" and _gateway_told(facts) else _dark(facts))
+        return Coverage((*lacking, *helps), blind, lacking[0] if lacking else None, by_engine=False, lacking=named)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
-    blind = blind or _unseen(facts, inside)
+    unseen = _unseen(facts, inside)
+    blind = blind or unseen
     blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end)
     if blind_now is None and not _traffic(facts, end):
         blind_now = say("no traffic: nothing was observed at the end of this window.")
-    by_engine = blind is not None
+    by_engine = unseen is not None or any(SIGNALS[signal].level is Level.REPLICA for signal, _says in named)
     if blind is None and row == "slow_first_token" and not facts.network_told:
         why = facts.reading("gateway_ttft").why or say("No figure in this window.")
         blind = blind_now = say("the engines' first token is as usual, but the time in front of them is not measured. {why}", why=why)
-    return Coverage((*lacking, *helps), blind, blind_now, by_engine)
+    return Coverage((*lacking, *helps), blind, blind_now, by_engine, named, unseen)
+
+
+def would_tell(found: Sequence[Coverage], readings: Readings) -> tuple[Signal, Message | None] | None:
+    """Of what these rows lack the one signal that would tell most, and what gives it, without the names that were looked for; None where
+    they lack none."""
+    lacking = {signal: says for each in found for signal, says in each.lacking}
+    first = next((signal for signal in TELLING if signal in lacking), None)
+    if first is None:
+        return None
+    reading = readings.signals[first]
+    return reading.signal, lacking[first] if reading.status is Status.MEASURED else _beside_names(reading.why)
 
 
 def _lacking(facts: Facts, group: tuple[str, ...]) -> Message | None:
@@ -111,7 +131,50 @@ def _unseen(facts: Facts, inside: Mask) -> Message | None:
             share=Quantity(float(shares.max()), "ratio"),
             replicas=_names(facts, shares > BLIND_RATIO),
         )
-    return None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window.")
+    return _dark(facts) or (None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window."))
+
+
+def gap(facts: Facts) -> tuple[float, float, float] | None:
+    """(from, to, share) of the longest stretch of the window without a figure of any replica, and the part of the window that all such
+    stretches take together; None where they are not too much of it. What the source has forgotten, or never knew, looks like this."""
+    times, start, end = facts.grid.times, facts.readings.start, facts.readings.end
+    inside = (times >= start) & (times <= end)
+    long = facts.grid.steps(facts.limit("hold"))
+    dark = [(first, last) for first, last in runs(inside & ~anywhere(facts.measured)) if last - first + 1 >= long]
+    share = sum(last - first + 1 for first, last in dark) / max(1, int(inside.sum()))
+    if share <= BLIND_RATIO:
+        return None
+    first, last = max(dark, key=lambda run: run[1] - run[0])
+    return max(start, float(times[first])), min(end, float(times[last]) + facts.grid.step), share
+
+
+def _dark(facts: Facts) -> Message | None:
+    """What is said of a row where too much of the window has no figure at all."""
+    found = gap(facts)
+    if found is None:
+        return None
+    start, end = (Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS) for at in found[:2])
+    return say("there are no figures of any replica from {start} to {end}.", start=start, end=end)
+
+
+def untold(facts: Facts) -> tuple[Message, ...]:
+    """The same as a remark on the whole answer."""
+    found = gap(facts)
+    if found is None:
+        return ()
+    start, end = (Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS) for at in found[:2])
+    return (
+        say(
+            "For {share} of this window there are no figures, from {start} to {end}: what is said here is of the rest.",
+            share=Quantity(found[2], "ratio"), start=start, end=end,
+        ),
+    )  # fmt: skip
+
+
+def _gateway_told(facts: Facts) -> bool:
+    """Whether a gateway has figures for most of the window, whatever the engines have."""
+    inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
+    return bool(np.isfinite(facts.values("gateway_attempts"))[:, inside].any(axis=0).mean() > 1 - BLIND_RATIO)
 
 
 def _unseen_at(facts: Facts, end: Mask) -> Message | None:
@@ -140,3 +203,14 @@ def _traffic(facts: Facts, inside: Mask) -> bool:
         if count is not None and (np.nan_to_num(count)[:, inside] > 0).any():
             return True
     return bool((np.nan_to_num(facts.working)[:, inside] > 0).any())
+
+
+def _beside_names(why: Message | None) -> Message | None:
+    """Of why a signal has no figure what would give it, without the names that were looked for; None where nothing else is said."""
+    if why is None or why.template == LOOKED_FOR.template:
+        return None
+    whole = next((value for value in why.values.values() if isinstance(value, Sentences)), None)
+    if whole is None:
+        return why
+    kept = tuple(each for each in map(_beside_names, whole.items) if each is not None)
+    return Message("{first}", {"first": Sentences(kept)}) if kept else None

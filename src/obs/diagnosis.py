@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from obs.confidence import confidence
-from obs.coverage import JUDGED_BY_ENGINE
+from obs.coverage import JUDGED_BY_ENGINE, would_tell
 from obs.facts import Facts
 from obs.findings import findings
 from obs.oom import out_of_memory
@@ -48,12 +48,16 @@ def put_together(readings: Readings, overrides: Mapping[str, float], judged: Seq
     seconds = readings.end - readings.start
     at_end = None if now or blind else blind_now
     others = [incident for incident in all_incidents if incident is not main]
-    line = headline(main, len(readings.replicas), seconds, blind)
+    seen = blind is not None and readings.engine_seen
+    unknown = [row.coverage for verdict, row in zip(verdicts, judged, strict=True) if seen and _blinds(verdict.row, verdict.state, row)]
+    dark = next((coverage.unseen for coverage in unknown if coverage.unseen), None)
+    lacking, remedy = (None, None) if dark else would_tell(unknown, readings) or (None, None)
+    line = headline(main, len(readings.replicas), seconds, dark or blind, lacking.title if lacking else None)
     return Diagnosis(
         start=readings.start, end=readings.end, step_seconds=readings.grid.step,
         primary=first or ("insufficient" if blind else "none"),
         now=now.primary if now else ("insufficient" if blind_now else "none"),
-        headline=line, summary=summary(main, others, found, line, seconds, at_end),
+        headline=line, summary=summary(main, others, found, line, seconds, at_end, remedy),
         verdicts=verdicts, findings=found, thresholds=in_force(overrides), replicas=tuple(r.name for r in readings.replicas),
         incidents=tuple(told(group) for group in all_incidents),
     )  # fmt: skip
@@ -91,6 +95,11 @@ def _insufficient(readings: Readings, verdicts: Sequence[Verdict], judged: Seque
     if not readings.engine_seen:
         return say("no metric of a known LLM engine was found in this window and scope.")
     for verdict, row in zip(verdicts, judged, strict=True):
-        if verdict.row in JUDGED_BY_ENGINE and row.coverage.by_engine and (verdict.state_now if at_end else verdict.state) is State.UNKNOWN:
+        if _blinds(verdict.row, verdict.state_now if at_end else verdict.state, row):
             return row.coverage.blind_now if at_end else row.coverage.blind
     return None
+
+
+def _blinds(id: str, state: State, row: Row) -> bool:
+    """Whether a row that the engines' own signals judge is unknown for want of them."""
+    return id in JUDGED_BY_ENGINE and row.coverage.by_engine and state is State.UNKNOWN

@@ -131,8 +131,11 @@ def _follows(incident: Group, row: str) -> Message:
     return _FOLLOWS[incident.primary, row]
 
 
-def headline(incident: Group | None, total: int, seconds: float, insufficient: Message | None) -> Message:
-    """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too."""
+def headline(incident: Group | None, total: int, seconds: float, insufficient: Message | None, lacking: Message | None = None) -> Message:
+    """What applied, when, where: one line. `seconds` is the window's length: a long one needs the day too. `lacking` is the title of what
+    would tell most where there is not enough."""
+    if incident is None and insufficient and lacking:
+        return say("Not enough data to tell. What is missing most: {title}.", title=lacking)
     if incident is None:
         return say("Not enough data to tell: {why}", why=insufficient) if insufficient else say("No row of the table applies.")
     dated = seconds > DAY_SECONDS
@@ -170,10 +173,13 @@ def summary(
     line: Message,
     seconds: float,
     blind_now: Message | None,
+    remedy: Message | None = None,
 ) -> Message:
-    """The headline, how the rows hang together, and what else there was. `blind_now`: why nothing is known at the end."""
+    """The headline, how the rows hang together, and what else there was. `blind_now`: why nothing is known at the end; `remedy`: what
+    gives that which is missing most."""
     said = [line]
     if incident is None:
+        said += [remedy] if remedy else []
         said += [finding.says for finding in findings[:2]]
     else:
         parts = incident.of(incident.primary)

@@ -28,6 +28,9 @@ class Level(StrEnum):
     GATEWAY = "gateway"  # rows are `Reading.rows`: one for each gateway cluster or route
 
 
+LOOKED_FOR = say("Looked for {names}: no such series in this window and scope.")  # of why a reading is absent, the part that is names
+
+
 class Status(StrEnum):
     """Four of the five displays of "no figure"; the fifth, beyond the buckets, belongs to a quantile."""
 

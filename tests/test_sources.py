@@ -1,10 +1,12 @@
 """What carries a fleet that has outgrown one Prometheus: VictoriaMetrics for real, others by stand-ins; figures compared."""
 
+import json
 import re
 import socket
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import numpy as np
@@ -120,6 +122,27 @@ def test_a_series_that_ends_does_not_linger_in_victoria(victoria):
     }
     assert last["b"] == pytest.approx(0, abs=30)
     assert last["a"] >= 900 - 120
+
+
+def asked(base, query, at):
+    """The series of an instant query, as (labels, value)."""
+    with urllib.request.urlopen(f"{base}/api/v1/query?{urllib.parse.urlencode({'query': query, 'time': at})}") as answer:
+        return [(row["metric"], float(row["value"][1])) for row in json.load(answer)["data"]["result"]]
+
+
+def test_what_is_said_to_differ_does_differ(victoria, served):
+    """Extrapolation, kept names and what lingers, of the same samples: else the remarks on the Data page would be of yesterday."""
+    source, back = victoria
+    ours, theirs = served(Recording().vllm("a", until=900, namespace="ends")), source.session.base
+    counter, gauge = (f'vllm:{end}{{namespace="ends",pod="a"}}' for end in ("generation_tokens_total", "num_requests_running"))
+    early = f"rate({counter}[1m])"  # 30 s of samples in a minute: 1500 tokens, of which the first one's moment is known
+    assert asked(ours, early, T0 + 30)[0][1] == pytest.approx(25)
+    assert asked(theirs, early, T0 + 30 - back)[0][1] == pytest.approx(50)
+    held = f"max_over_time({gauge}[1m])"
+    assert "__name__" not in asked(ours, held, T0 + 600)[0][0]
+    assert asked(theirs, held, T0 + 600 - back)[0][0]["__name__"] == "vllm:num_requests_running"
+    assert asked(theirs, gauge, T0 + 900 - back) != []  # the last sample is 15 s old
+    assert asked(theirs, gauge, T0 + 1200 - back) == []
 
 
 # ---------------------------------------------------------------- stand-ins

@@ -12,8 +12,12 @@ from obs.text import Message, say
 
 DIFFERS: Mapping[str, tuple[Message, ...]] = {
     "victoriametrics": (
-        say("Rates are not extrapolated to the edges of their window, and take in the last sample before it."),
+        say(
+            "The rates that it computes (of distributions and over long windows) are not extrapolated to the edges of their window, and "
+            "take in the last sample before it; the others are computed here, as Prometheus does."
+        ),
         say("A level is shown for a few scrapes after its last sample, whether or not the target said that it ended."),
+        say("Functions that leave a figure as it is keep the metric's name; no figure here depends on that."),
     ),
     "thanos": (
         say("Deduplication must be on where several Prometheus servers scrape the same target: else counts double."),

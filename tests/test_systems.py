@@ -127,6 +127,24 @@ TABLE["trtllm-colon"] = {**TABLE["trtllm"], "engine_aborts": 0.05}  # behind a D
 TABLE["llamacpp-old"] = {**TABLE["llamacpp"], "kv_use": 0.5}
 
 
+UNITS = {  # of the figures above; what an exporter shows in another one is converted by its vocabulary's scale
+    "ratio": ("kv_use",),
+    "count": ("requests_running", "requests_waiting", "requests_waiting_capacity", "requests_waiting_deferred", "counter_resets",
+              "gateway_active"),
+    "tokens": ("kv_capacity_tokens", "prompt_length", "output_length"),
+    "tokens_per_second": ("prompt_tokens", "generation_tokens", "prefix_cache_queries", "prefix_cache_hits"),
+    "seconds": ("ttft", "itl", "e2e_latency", "queue_time", "prefill_time", "gateway_ttft", "gateway_duration"),
+    "per_second": ("preemptions", "engine_steps", "requests_finished", "engine_errors", "engine_aborts", "admission_rejections",
+                   "gateway_attempts", "gateway_retries", "gateway_timeouts", "gateway_retry_overflow", "gateway_responses",
+                   "gateway_errors", "gateway_cancelled"),
+}  # fmt: skip
+
+
+def test_the_figures_of_the_table_are_in_these_units():
+    of = {signal: unit for unit, signals in UNITS.items() for signal in signals}
+    assert {signal: SIGNALS[signal].unit for signal in (*OF_ENGINES, *EDGE)} == of
+
+
 @pytest.fixture(scope="module")
 def measured(served):
     """The readings of a system's namespace, beside all the others; made once."""

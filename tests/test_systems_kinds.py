@@ -3,6 +3,7 @@ be known there and what would tell. One Prometheus holds all of them, each in a 
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests import dialects
@@ -16,6 +17,7 @@ from obs.diagnosis import diagnose
 from obs.language import render
 from obs.prometheus import Prometheus
 from obs.verdict import Stance, State
+from obs.vocabulary import vocabularies
 from obs.window import Window
 
 ENGINES = (*dialects.VLLM, *dialects.ENGINES)
@@ -82,6 +84,35 @@ NO_ROW_4 = {
 # A gateway that cannot tell row 4 leaves what the engines tell; one that tells no time-outs leaves open whether the 5xx are more than those
 INSTEAD = {"haproxy": FIRST, "vllm_router": FIRST, "ai_gateway": FIRST}
 FIRST_BYTE = "Not told by HAProxy: its access log has the time to the answer's first byte (Tr)."
+
+
+TITLES = {v.id: v.title for v in vocabularies()}
+SHORT = {LATENCY: "as latency", FIRST: "as a slow first token", "none": "suspected", WHOLE: "no"}
+
+
+def table(kinds, systems, cell):
+    """The lines of a table of docs/systems.md: a row a system, a column a kind."""
+    head = [f"| | {' | '.join(kinds)} |", f"|---|{'---|' * len(kinds)}"]
+    return [*head, *(f"| {TITLES[system]} | {' | '.join(cell(system, kind) for kind in kinds)} |" for system in systems)]
+
+
+def of_engine(system, kind):
+    if kind == "OOM" and system != "lmdeploy":
+        return "by a log's counter"
+    return SHORT[UNTOLD[kind][system][0]] if system in UNTOLD[kind] else "yes"
+
+
+def of_gateway(system, kind):
+    if kind == "retries":
+        return "half: no time-outs" if NO_ROW_4.get(system) in (HAPROXY, ROUTER) else "no" if system in NO_ROW_4 else "yes"
+    return "no" if (system, kind) == ("haproxy", "slow stage") else "yes"
+
+
+def test_the_documentation_says_what_each_system_tells():
+    text = (Path(__file__).resolve().parent.parent / "docs/systems.md").read_text("utf-8")
+    engines = table(KINDS, [system for system in ENGINES if system != "vllm_old"], of_engine)
+    assert "\n".join(engines) in text
+    assert "\n".join(table(EDGES, dialects.GATEWAYS, of_gateway)) in text
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from tests.scrapes import absent
 
 from obs.diagnosis import diagnose
 from obs.facts import Facts
-from obs.series import Array, Grid
+from obs.series import Array, Grid, nothing
 from obs.signals import SIGNALS, Level, Reading, Readings, Replica, Status
 from obs.thresholds import in_force
 from obs.verdict import Diagnosis
@@ -36,7 +36,7 @@ def by_hand(
         elif signal.id in levels:
             values = np.broadcast_to(np.asarray(levels[signal.id], float), shape).copy()
         else:
-            values = np.full(shape, np.nan)
+            values = nothing(shape)
         reading = Reading(
             signal, Status.MEASURED, rows, values, total, counted, signal.id, f"{signal.id}{{}}", row_labels=({},) * len(rows)
         )

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.traffic import REPLICA_COUNTERS, Truth
 
-from obs.series import Grid
+from obs.series import Grid, nothing
 from obs.signals import SIGNALS, Kind, Level, Reading, Readings, Replica, Status
 from obs.text import say
 
@@ -195,11 +195,11 @@ def read(truth: Truth, how: Scraping | None = None, names: Iterable[str] = ()) -
 
 def absent(reading: Reading) -> Reading:
     """The same signal where no exporter gives it."""
-    nothing = np.full_like(reading.values, np.nan)
+    empty = nothing(reading.values.shape)
     made = reading.total is not None
     why = say("looked for {metric}, found no series", metric=reading.signal.id)
     return replace(
-        reading, status=Status.ABSENT, values=nothing, total=nothing if made else None, count=nothing if made else None, metric=None,
+        reading, status=Status.ABSENT, values=empty, total=empty if made else None, count=empty if made else None, metric=None,
         promql=None, why=why,
     )  # fmt: skip
 

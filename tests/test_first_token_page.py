@@ -144,7 +144,7 @@ def test_a_mean_ends_with_its_series_and_is_not_carried_on():
 def test_the_slow_stage_is_named_with_its_part_of_the_first_token():
     found = said(means={"ttft": during(0.1, 3.0), "prefill_time": during(0.05, 2.4)})
     assert found.state is State.APPLIES
-    assert render(found.says) == "Prefill: 2.4 s of the 3 s to the first token on pod-0, from 08:40:00 to 08:49:45, 10 min long."
+    assert render(found.says) == "Prefill: 2.4 s of the 3 s to the first token on pod-0, from 08:39:45 to 08:49:45, 10 min long."
     slow = figure(found, "Slow stage: prefill")
     assert (slow.value, slow.before) == (pytest.approx(2.4, rel=0.03), pytest.approx(0.05))
     assert render(found.advice[-1]).startswith("Fix the slow stage, prefill")

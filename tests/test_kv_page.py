@@ -78,13 +78,13 @@ def test_a_peak_that_has_just_begun_may_become_short():
 def test_full_and_preempting_is_short_from_when_to_when():
     found = said(**FULL)
     assert found.state is State.APPLIES
-    assert render(found.says) == "Yes: KV space is short on pod-0, from 08:40:00 to 08:49:45, 10 min long."  # steps 160 to 199
+    assert render(found.says) == "Yes: KV space is short on pod-0, from 08:39:45 to 08:49:45, 10 min long."  # steps 160 to 199
     assert START % 86400 == 8 * 3600
 
 
 def test_full_and_queueing_is_short_too_and_lasts_until_the_end():
     found = said(kv_use=course(240, (0, 0.3), (160, 0.97)), requests_waiting=course(240, (0, 0.0), (160, 30.0)))
-    assert render(found.says) == "Yes: KV space is short on pod-0, since 08:40:00."
+    assert render(found.says) == "Yes: KV space is short on pod-0, since 08:39:45."
 
 
 def test_only_the_replicas_concerned_are_named_unless_it_is_all_of_them():

@@ -86,7 +86,7 @@ def test_what_a_dead_process_held_was_not_finished():
 def test_more_in_than_out_makes_a_queue_with_its_figures():
     found = said(requests_waiting=GROWS)
     assert found.state is State.APPLIES
-    assert render(found.says).startswith("Yes: requests queue up on pod-0, since 08:40:15; up to 600 wait. While it grew, ")
+    assert render(found.says).startswith("Yes: requests queue up on pod-0, since 08:40:00; up to 600 wait. While it grew, ")
     assert figure(found, "Waiting").value == 600
     assert figure(found, "Until the queue").value == math.inf
     assert figure(found, "Until the queue").state is State.APPLIES

@@ -141,7 +141,7 @@ def test_three_time_outs_in_thousands_of_attempts_are_no_alarm():
 def test_retries_after_time_outs_with_work_that_stays_are_work_done_twice():
     found = said(**STORM)
     assert found.state is State.APPLIES
-    assert render(found.says).startswith("Yes, twice: each request becomes up to 4 attempts, from 08:40:")
+    assert render(found.says).startswith("Yes, twice: each request becomes up to 4 attempts, from 08:39:45 to 08:50:")
     most = figure(found, "Attempts for each request")
     assert most.value == pytest.approx(4.0)
     assert render(most.says) == "7,200 requests, 25,200 attempts in this window"

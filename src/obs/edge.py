@@ -12,7 +12,7 @@ import numpy as np
 
 from obs.baseline import follow
 from obs.means import Means, keys
-from obs.series import Array, Mask, anywhere, divide, total_of, trailing, worst
+from obs.series import Array, Mask, anywhere, divide, nothing, total_of, trailing, worst
 
 MOST_RETRIES = 64.0  # for each request; in a crash the originals of a minute are too few to divide by
 LEAST_RETRIES = 2  # in five minutes: fewer are chance
@@ -129,7 +129,7 @@ class Edge(Means):
         if self.has("gateway_ttft", "ttft"):
             return self.for_replicas(self._transit("gateway_ttft", "ttft", "ttft_ratio"))
         if not self.has("gateway_duration", "e2e_latency"):
-            return np.full((self.rows, self.grid.count), np.nan)
+            return nothing((self.rows, self.grid.count))
         at_gateways, done = (trailing(self.summed(signal)[1], self.minutes(2)) for signal in ("gateway_duration", "e2e_latency"))
         same = np.abs(at_gateways - done) <= SAME_REQUESTS * np.maximum(at_gateways, done)
         tries = np.nan_to_num(self.retry_ratio) > QUIET_RETRY_RATIO

@@ -24,7 +24,7 @@ def span(facts: Facts, episodes: Sequence[Episode]) -> Mask:
         return inside
     out = np.zeros(facts.grid.count, dtype=np.bool_)
     for episode in episodes:
-        out |= (times >= episode.start) & (times <= (facts.grid.end if episode.end is None else episode.end))
+        out |= episode.shown_at(times)
     return out
 
 

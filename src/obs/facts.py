@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from obs.edge import Edge
-from obs.series import Array, Mask, anywhere, backward_max, divide, latch, median, settle, spans, total_of, trailing
+from obs.series import Array, Mask, anywhere, backward_max, divide, latch, median, nothing, settle, spans, total_of, trailing
 
 ONE_START_SECONDS = 120.0  # counters that begin again and a pod's restart within this are one
 LEAST_TIMEOUTS = 2.0  # in two minutes: to fewer, aborts are not held
@@ -137,7 +137,7 @@ class Facts(Edge):
         made = self.values("generation_tokens") * seconds
         reading = self.reading("output_length")
         if reading.total is None:
-            return np.full_like(made, np.nan)
+            return nothing(made.shape)
         delivered = reading.total * seconds
         running = np.nan_to_num(self.values("requests_running"))
         grown = running.copy()

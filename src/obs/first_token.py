@@ -36,7 +36,7 @@ def named(facts: Facts, verdict: Verdict) -> Mask:
 def during(facts: Facts, episodes: tuple[Episode, ...]) -> Mask:
     """The steps of the window in which the row applied; the whole window where it never did. [steps]"""
     window, times = inside.inside(facts), facts.grid.times
-    held = [window & (times >= e.start) & (times <= (np.inf if e.end is None else e.end)) for e in episodes]
+    held = [window & episode.shown_at(times) for episode in episodes]
     mask = anywhere(np.stack(held)) if held else window
     return mask if mask.any() else window
 

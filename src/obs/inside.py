@@ -65,5 +65,6 @@ def episodes(facts: Means, mask: Mask) -> tuple[Episode, ...]:
             continue
         held = anywhere((mask & window)[:, first : last + 1].T)
         names = tuple(replica.name for replica, there in zip(readings.replicas, held, strict=True) if there)
-        found.append(Episode(float(times[first]), None if until > readings.end else float(times[last]), names))
+        begun = float(times[max(0, first - 1)])  # a scrape shows what was since the one before
+        found.append(Episode(begun, None if until > readings.end else float(times[last]), names))
     return tuple(found)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from obs.series import Array, Grid, Mask, divide, total_of, trailing
+from obs.series import Array, Grid, Mask, divide, nothing, total_of, trailing
 from obs.signals import Level, Reading, Readings
 from obs.verdict import Threshold
 
@@ -87,7 +87,8 @@ class Means:
             lent = self._lent[signal] = np.zeros(out.shape, dtype=np.bool_)
             for pool in self.pools:
                 lent[pool] = self._lend(pool, total[pool], count[pool], out, looked)
-        return np.where(np.isfinite(count), out, np.nan), looked
+        out[~np.isfinite(count)] = np.nan
+        return out, looked if looked.any() else np.broadcast_to(0.0, looked.shape)  # seldom more than the rate window
 
     @cached_property
     def pools(self) -> tuple[list[int], ...]:
@@ -130,17 +131,15 @@ class Means:
     def pair(self, signal: str) -> tuple[Array, Array]:
         """Total and count per second, [gateways, steps] or [replicas, steps]; NaN where the signal has none."""
         reading = self.reading(signal)
-        nothing = np.full_like(self.values(signal), np.nan)
         if reading.total is None or reading.count is None:
-            return nothing, nothing
+            return nothing(self.values(signal).shape), nothing(self.values(signal).shape)
         return self._aligned(reading, reading.total), self._aligned(reading, reading.count)
 
     def summed(self, signal: str, rows: Mask | slice = slice(None)) -> tuple[Array, Array]:
         """Total and count per second of all rows together, or of these ([rows]), each [1, steps]; NaN where the signal has none."""
         reading = self.reading(signal)
-        nothing = np.full((1, self.grid.count), np.nan)
         if reading.total is None or reading.count is None:
-            return nothing, nothing
+            return nothing((1, self.grid.count)), nothing((1, self.grid.count))
         return total_of(reading.total[rows])[None, :], total_of(reading.count[rows])[None, :]
 
     def joint_mean(self, signal: str, rows: Mask | slice = slice(None)) -> Array:

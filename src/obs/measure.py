@@ -12,7 +12,7 @@ from obs import absence, promql
 from obs.order import DAY_SECONDS
 from obs.plan import Ask
 from obs.replicas import Row, Seating
-from obs.series import Array, Grid, Mask, runs
+from obs.series import Array, Grid, Mask, nothing, runs
 from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
 from obs.spelling import plain
 from obs.text import Message
@@ -65,10 +65,10 @@ def reading(
     """One signal. `rows` are its rows, `asked` its queries, `refused` the reasons by query key; `shared` as `shared_names` gives it."""
     gateway = signal.level is Level.GATEWAY
     names, labels, places = _gateway_rows(rows, shared) if gateway else (tuple(s.replica.name for s in seating.seats), (), {})
-    empty: Array = np.full((len(names), span.grid.count), np.nan)
-    found = _Found(empty.copy(), None, None, [], [])
+    empty = nothing((len(names), span.grid.count))
+    found = _Found(empty, None, None, [], [])
     if signal.kind is Kind.MEAN:
-        found.total, found.count = empty.copy(), empty.copy()
+        found.total, found.count = empty, empty
     for vocabulary in dict.fromkeys(ask.vocabulary.id for ask in asked):
         mine = [r for r in rows if r.ask.vocabulary.id == vocabulary]
         for title in dict.fromkeys(ask.candidate.title for ask in asked if ask.vocabulary.id == vocabulary):

@@ -105,5 +105,5 @@ def oom_episodes(facts: Facts, found: OutOfMemory, names: tuple[str, ...]) -> tu
         )
         end = None if last >= grid.count - 2 else grid.start + last * grid.step
         if end is None or end > facts.readings.start:
-            out.append(Episode(grid.start + first * grid.step, end, tuple(names[r] for r in rows)))
+            out.append(Episode(grid.start + max(0, first - 1) * grid.step, end, tuple(names[r] for r in rows)))
     return tuple(out)

@@ -65,7 +65,7 @@ def during(facts: Facts, episodes: tuple[Episode, ...]) -> Mask:
     window, times = inside.inside(facts), facts.grid.times
     mask = np.zeros_like(window)
     for episode in episodes:
-        mask |= window & (times >= episode.start) & (times <= (np.inf if episode.end is None else episode.end))
+        mask |= window & episode.shown_at(times)
     return mask if mask.any() else window
 
 

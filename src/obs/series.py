@@ -45,6 +45,11 @@ class Grid:
         return max(1, int(np.ceil(seconds / self.step - 1e-9)))
 
 
+def nothing(shape: tuple[int, ...]) -> Array:
+    """No value anywhere. It takes no memory, and cannot be written to."""
+    return np.broadcast_to(np.nan, shape)
+
+
 def runs(mask: Mask) -> list[tuple[int, int]]:
     """The stretches where a one-dimensional mask is true, as (first, last) steps, both inclusive."""
     edges = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))

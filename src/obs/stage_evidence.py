@@ -30,7 +30,7 @@ def stage_evidence(facts: Facts, stages: Stages, mask: Mask, leading: str | None
     out = []
     for number, (id, title) in enumerate(_OF):
         reading = facts.reading(_SIGNAL.get(id, id))
-        means, usual = stages.means[number][where], stages.usual[number][where]
+        means, usual = stages.means[number][where], stages.usual[number].steps()[where]
         if not np.isfinite(means).any():
             says = say("{title}: {why}", title=title, why=reading.why or say("no figure in this window."))
             out.append(Evidence(id, title, Stance.MISSING, "seconds", says))

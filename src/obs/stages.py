@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from obs.baseline import follow
+from obs.baseline import Blocks, usual
 from obs.facts import Facts
 from obs.series import Array, Mask, divide
 from obs.symptoms import STAGES
@@ -19,11 +19,11 @@ from obs.symptoms import STAGES
 
 @dataclass(frozen=True)
 class Stages:
-    """Means and rises by stage, shape [len(STAGES), replicas, steps], seconds; NaN where a stage is not measured."""
+    """Means, what is usual of them, and rises over it by stage, [replicas, steps] each, seconds; NaN where a stage is not measured."""
 
-    means: Array
-    usual: Array
-    rises: Array
+    means: tuple[Array, ...]
+    usual: tuple[Blocks, ...]
+    rises: Array  # [len(STAGES), replicas, steps]
 
     def share(self, rise: Array) -> Array:
         """The slowest stage's part of `rise`, the first token's own, or of all stages' rises if that is more. Seconds."""
@@ -43,15 +43,18 @@ class Stages:
 def stages(facts: Facts, queued: Mask) -> Stages:
     """The stages of the first token. `queued`: where more requests wait than is usual."""
     queue, prefill, rest = facts.mean("queue_time"), facts.mean("prefill_time"), facts.remainder
-    means = np.stack([queue, rest, prefill, facts.network])
-    usual = np.stack([_usual(facts, stage) for stage in means])
-    rises = np.maximum(means - np.where(np.isfinite(usual), usual, 0.0), 0.0)
+    means = (queue, rest, prefill, facts.network)
+    base = tuple(_usual(facts, stage) for stage in means)
+    rises = np.empty((len(means), facts.rows, facts.grid.count))
+    for rise, mean, blocks in zip(rises, means, base, strict=True):
+        before = blocks.steps()
+        np.maximum(mean - np.where(np.isfinite(before), before, 0.0), 0.0, out=rise)
     rises[0] = np.where(queued, np.nan_to_num(rises[0]) + np.nan_to_num(rises[1]), rises[0])
     rises[1] = np.where(queued, 0.0, rises[1])
-    return Stages(means, usual, rises)
+    return Stages(means, base, rises)
 
 
-def _usual(facts: Facts, values: Array) -> Array:
+def _usual(facts: Facts, values: Array) -> Blocks:
     """A stage's baseline: out of line is twice the usual and the rise that counts for a first token."""
     ratio, rise, absolute = facts.limit("ttft_ratio"), facts.limit("ttft_rise") / 2, facts.limit("ttft_limit")
-    return follow(values, facts.grid, lambda base: np.where(np.isfinite(base), np.maximum(base * ratio, base + rise), absolute))
+    return usual(values, facts.grid, lambda base: np.where(np.isfinite(base), np.maximum(base * ratio, base + rise), absolute))

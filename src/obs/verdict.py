@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
+from obs.series import Array, Mask
 from obs.text import Message
 
 ROW_IDS = ("gpu_oom", "latency_without_errors", "slow_first_token", "load_after_timeouts")  # the article's order
@@ -36,6 +39,10 @@ class Episode:
     start: float
     end: float | None
     replicas: tuple[str, ...]
+
+    def shown_at(self, times: Array) -> Mask:
+        """Which of these moments (Unix seconds) show it: those after its start, since a scrape shows what was since the one before."""
+        return np.asarray((times > self.start) & (times <= (np.inf if self.end is None else self.end)), dtype=np.bool_)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ PORT ?= 8501
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types needs catalogues readme docs bench constraints audit hashes clean
+.PHONY: help run test lint types needs catalogues readme docs bench soak constraints audit hashes clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ docs: .venv/dev.stamp ## writes the tables of docs/diagnosis.md from the rules
 
 bench: .venv/dev.stamp ## measures what a page costs with 50 replicas and a day, and writes docs/performance.md (the fleet is made once, in minutes)
 	$(BIN)/python tools/bench.py build/bench
+
+soak: .venv/dev.stamp ## five viewers of live pages for half an hour, with an outage in the middle (MINUTES=... for less): what may not grow, does not
+	$(BIN)/python tools/soak.py --minutes $(or $(MINUTES),30)
 
 constraints: .venv/dev.stamp ## writes constraints.txt from what is installed
 	@{ head -n 1 constraints.txt; $(BIN)/pip list --format=freeze --exclude obs --exclude pip --exclude setuptools; } > constraints.new

@@ -29,6 +29,7 @@ from obs.source import About, Answer, Inspectable, Inspection, Query, Recognisab
 SETTLE_SECONDS = 300.0  # remote write and slow rule evaluation come late; Prometheus itself looks back as far
 NAMES_SECONDS = 60.0  # a metric that appears is found within a minute
 INTERVAL_SECONDS = 600.0
+INTERVALS = 5000  # that are kept: a scope has its own
 BYTES = 256 * 2**20
 T = TypeVar("T")
 
@@ -100,6 +101,8 @@ class Cached:
             fresh = {metric: (now, seconds) for metric, seconds in zip(missing, found, strict=True)}
             kept |= fresh
             self._intervals |= {(metric, matchers): one for metric, one in fresh.items()}
+            while len(self._intervals) > INTERVALS:
+                self._intervals.pop(next(iter(self._intervals)), None)
         return [kept[metric][1] for metric in metrics]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:

@@ -80,6 +80,8 @@ def main() -> None:
     ages.count(time.time())
     if shown.moving and bar.refresh_seconds() and page.url_path not in frame.STILL:
         frame.refresh(bar.refresh_seconds())
+    else:
+        frame.comes_back()
 
 
 def _window(view: View, now: float, _: Reader) -> tuple[About | None, Window | None, Message | None]:

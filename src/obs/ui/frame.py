@@ -23,6 +23,7 @@ from obs.window import zone_info
 ROOT = Path(__file__).resolve().parents[3]
 STILL = ("incidents",)  # pages where texts are written: they do not run again by themselves
 _FRESH = "fresh"
+_DAY = 86400
 _LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
 
@@ -130,3 +131,17 @@ def refresh(seconds: int) -> None:
             st.rerun()
 
     tick()
+
+
+def comes_back() -> None:
+    """For a page that stands still: draws it anew after a lost connection.
+
+    Streamlit's page does that only where it has a timer. Without, a server that has forgotten the session would not know what the next
+    click means, and that click would be lost.
+    """
+
+    @st.fragment(run_every=_DAY)
+    def nothing() -> None:
+        """The timer is all that is wanted."""
+
+    nothing()

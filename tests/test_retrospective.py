@@ -121,8 +121,8 @@ def test_the_sections_stand_in_the_order_of_a_retrospective(pressure, write):
 
 def test_what_began_and_ended_is_told_in_order(pressure):
     assert [(at[11:19], words) for at, words in document(pressure).timeline] == [
-        ("11:01:55", "Latency rises without errors begins on 127.0.0.1:18000."),
-        ("11:03:05", "Slow first token begins on 127.0.0.1:18000."),
+        ("11:01:50", "Latency rises without errors begins on 127.0.0.1:18000."),
+        ("11:03:00", "Slow first token begins on 127.0.0.1:18000."),
         ("11:09:45", "Slow first token ends."),
         ("11:09:50", "Latency rises without errors ends."),
     ]
@@ -139,7 +139,7 @@ def test_queries_and_thresholds_are_those_that_were_used(pressure):
 
 def test_times_are_those_of_the_readers_zone_and_words_of_the_readers_language():
     text = retrospective.to_markdown(_report(lang="es", zone="Asia/Tokyo"))
-    assert "2026-11-30T20:01:55+09:00" in text
+    assert "2026-11-30T20:01:50+09:00" in text
     assert "Cronología" in text or "Línea de tiempo" in text
 
 

@@ -30,6 +30,7 @@ HELPS: dict[str, tuple[str, ...]] = {
     "slow_first_token": ("queue_time", "prefill_time", "gateway_ttft"),
     "load_after_timeouts": ("requests_running",),
 }
+BESIDE = {"gpu_oom": "gpu_oom_events", "load_after_timeouts": "gateway_attempts"}  # rows of other exporters, which may be there alone
 BLIND_RATIO = 0.2  # of the window, or
 BLIND_SECONDS = 120.0  # at its end: then nobody can say that a row is clear
 TELLING = ("ttft", "e2e_latency", "requests_waiting", "kv_use", "itl", "preemptions", "gateway_responses")  # the most telling first
@@ -56,7 +57,7 @@ def coverage(facts: Facts, row: str) -> Coverage:
     helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
     blind = lacking[0] if lacking else None
     if row not in JUDGED_BY_ENGINE:
-        blind = blind or (None if row == "load_after_timeouts" and _gateway_told(facts) else _dark(facts))
+        blind = blind or (None if _told(facts, BESIDE[row]) else _dark(facts))
         return Coverage((*lacking, *helps), blind, lacking[0] if lacking else None, by_engine=False, lacking=named)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
@@ -171,10 +172,10 @@ def untold(facts: Facts) -> tuple[Message, ...]:
     )  # fmt: skip
 
 
-def _gateway_told(facts: Facts) -> bool:
-    """Whether a gateway has figures for most of the window, whatever the engines have."""
+def _told(facts: Facts, signal: str) -> bool:
+    """Whether a signal of another exporter has figures for most of the window, whatever the engines have."""
     inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
-    return bool(np.isfinite(facts.values("gateway_attempts"))[:, inside].any(axis=0).mean() > 1 - BLIND_RATIO)
+    return bool(np.isfinite(facts.values(signal))[:, inside].any(axis=0).mean() > 1 - BLIND_RATIO)
 
 
 def _unseen_at(facts: Facts, end: Mask) -> Message | None:

@@ -18,6 +18,7 @@ from obs import errand
 from obs.collect import FINE_SECONDS, HOUR, Survey, collected
 from obs.conditions import way
 from obs.config import Settings
+from obs.coverage import untold
 from obs.diagnosis import look, look_at, put_together
 from obs.facts import Facts
 from obs.order import DAY_SECONDS, Applying, highest
@@ -118,9 +119,8 @@ def begin(
     readings, surveyed = collected(_Apart(source) if wide else source, window, scope, settings, now=now, buckets=not wide)
     facts = Facts(readings, in_force(settings.thresholds))
     rows, found = look_at(facts)
-    stretches: list[Window] = []
-    if _is_coarse(readings):
-        stretches = _stretches(readings, rows, found, _spikes(facts) if readings.grid.step > SAMPLED_SECONDS else ())
+    spikes = _spikes(facts) if readings.grid.step > SAMPLED_SECONDS else ()
+    stretches = _stretches(readings, rows, found, spikes) if _is_coarse(readings) else []
     kept = stretches[:AT_LEISURE]
     most = MOST_STRETCHES if window.seconds > DAY_SECONDS else MOST_STRETCHES // 2
     return Scan(readings, rows, found, wide, tuple(kept), len(stretches) - len(kept), most, surveyed=surveyed)
@@ -141,7 +141,8 @@ def told(read: Scan, settings: Settings) -> tuple[Readings, Diagnosis]:
     rows = tuple(_merged(row, parts, [part.rows[number] for part in parts], readings.end) for number, row in enumerate(rows))
     if parts:
         found = _found(found, parts)
-    readings = replace(readings, notes=(*readings.notes, *_notes(len(read.stretches) + read.beyond, read.wide)))
+    dark = untold(Facts(readings, in_force(settings.thresholds)))
+    readings = replace(readings, notes=(*dark, *readings.notes, *_notes(len(read.stretches) + read.beyond, read.wide)))
     if readings.end - readings.start > DAY_SECONDS:
         found = tuple(replace(finding, says=dated(finding.says)) for finding in found)
         rows = tuple(replace(row, evidence=tuple(replace(e, says=dated(e.says)) for e in row.evidence)) for row in rows)

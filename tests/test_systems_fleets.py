@@ -158,7 +158,10 @@ def test_room_on_the_replicas_that_tell_is_no_room_on_the_one_that_does_not(view
     facts, _ = view("mixed tgi")
     found = kv.answer(facts)
     assert found.state is State.UNKNOWN
-    assert "Of tgi-2 nobody can tell: KV cache use is not measured there. Not told by TGI" in render(found.says, "en")
+    assert render(found.says, "en").endswith("Of tgi-2 nobody can tell: KV cache use is not measured there.")
+    advice = " ".join(render(each, "en") for each in found.advice)
+    assert advice.startswith("Not told by TGI: it shows the tokens that the running batch has reserved")
+    assert "not for KV space" not in advice  # 515 requests wait there, and nobody can tell for what
 
 
 # ---------------------------------------------------------------- an upgrade in the middle of a window

@@ -55,20 +55,21 @@ def coverage(facts: Facts, row: str) -> Coverage:
     named = tuple((group[0], says) for group in NEEDS[row] if (says := _lacking(facts, group)) is not None)
     lacking = [says for _signal, says in named]
     helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
-    blind = lacking[0] if lacking else None
+    short = _short(facts, *named[0]) if named else None
+    blind = short
     if row not in JUDGED_BY_ENGINE:
         blind = blind or (None if _told(facts, BESIDE[row]) else _dark(facts))
-        return Coverage((*lacking, *helps), blind, lacking[0] if lacking else None, by_engine=False, lacking=named)
+        return Coverage((*lacking, *helps), blind, short, by_engine=False, lacking=named)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
     unseen = _unseen(facts, inside)
     blind = blind or unseen
-    blind_now = (lacking[0] if lacking else None) or _unseen_at(facts, end)
+    blind_now = short or _unseen_at(facts, end)
     if blind_now is None and not _traffic(facts, end):
         blind_now = say("no traffic: nothing was observed at the end of this window.")
     by_engine = unseen is not None or any(SIGNALS[signal].level is Level.REPLICA for signal, _says in named)
     if blind is None and row == "slow_first_token" and not facts.network_told:
-        why = facts.reading("gateway_ttft").why or say("No figure in this window.")
+        why = beside_names(facts.reading("gateway_ttft").why) or say("No figure in this window.")
         blind = blind_now = say("the engines' first token is as usual, but the time in front of them is not measured. {why}", why=why)
     return Coverage((*lacking, *helps), blind, blind_now, by_engine, named, unseen)
 
@@ -81,7 +82,16 @@ def would_tell(found: Sequence[Coverage], readings: Readings) -> tuple[Signal, M
     if first is None:
         return None
     reading = readings.signals[first]
-    return reading.signal, lacking[first] if reading.status is Status.MEASURED else _beside_names(reading.why)
+    return reading.signal, lacking[first] if reading.status is Status.MEASURED else beside_names(reading.why)
+
+
+def _short(facts: Facts, signal: str, says: Message) -> Message:
+    """Why a signal is not there, without the names that were looked for: those stand among what is missing."""
+    reading = facts.reading(signal)
+    if reading.present:
+        return says
+    why = beside_names(reading.why) or say("no such series in this window and scope.")
+    return say("{title}: {why}", title=reading.signal.title, why=why)
 
 
 def _lacking(facts: Facts, group: tuple[str, ...]) -> Message | None:
@@ -206,12 +216,12 @@ def _traffic(facts: Facts, inside: Mask) -> bool:
     return bool((np.nan_to_num(facts.working)[:, inside] > 0).any())
 
 
-def _beside_names(why: Message | None) -> Message | None:
+def beside_names(why: Message | None) -> Message | None:
     """Of why a signal has no figure what would give it, without the names that were looked for; None where nothing else is said."""
     if why is None or why.template == LOOKED_FOR.template:
         return None
     whole = next((value for value in why.values.values() if isinstance(value, Sentences)), None)
     if whole is None:
         return why
-    kept = tuple(each for each in map(_beside_names, whole.items) if each is not None)
+    kept = tuple(each for each in map(beside_names, whole.items) if each is not None)
     return Message("{first}", {"first": Sentences(kept)}) if kept else None

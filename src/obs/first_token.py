@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from obs import first_token_figures, histogram, inside
+from obs.coverage import beside_names
 from obs.facts import Facts
 from obs.first_token_interference import Interference
 from obs.first_token_stages import TITLES, Breakdown, breakdown
@@ -44,7 +45,7 @@ def during(facts: Facts, episodes: tuple[Episode, ...]) -> Mask:
 def answer(facts: Facts, verdict: Verdict, interference: Interference | None) -> Said:
     """The sentence, the figures and the advice for the window. `verdict`: of the row slow_first_token."""
     if not facts.has("ttft") and not facts.has("gateway_ttft"):
-        why = facts.reading("ttft").why or say("no figure in this window.")
+        why = beside_names(facts.reading("ttft").why) or say("No figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell which stage is slow: the time to first token is not measured. {why}", why=why))
     rows, steps = named(facts, verdict), during(facts, verdict.episodes)
     stages = breakdown(facts, rows)

@@ -12,6 +12,7 @@ import numpy as np
 
 from obs import inside, kv_figures
 from obs.changes import overfilled
+from obs.coverage import beside_names
 from obs.facts import Facts, crossed
 from obs.question import Figure, Said
 from obs.series import Array, Mask, anywhere, divide, settle, total_of, trailing
@@ -50,7 +51,7 @@ def per_request(facts: Facts) -> Array:
 def answer(facts: Facts) -> Said:
     """The sentence, the figures and the advice for the window."""
     if not facts.reading("kv_use").present:
-        why = facts.reading("kv_use").why or say("no figure in this window.")
+        why = beside_names(facts.reading("kv_use").why) or say("No figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether KV space is short: KV cache use is not measured. {why}", why=why))
     lost, unknown = unseen(facts)
     said = with_untold(_answer(facts, inside.inside(facts)), untold(facts, "kv_use"))
@@ -134,8 +135,9 @@ def _before_the_queue(facts: Facts, window: Mask) -> Message:
 
 
 def _otherwise(facts: Facts, window: Mask) -> tuple[Message, ...]:
-    """Requests that wait although there is room."""
-    waiting = inside.peak(facts.values("requests_waiting"), window)
+    """Requests that wait although there is room, where it is known that there is."""
+    told = np.isfinite(facts.values("kv_use")[:, window]).any(axis=1)
+    waiting = inside.peak(facts.values("requests_waiting")[told], window)
     if waiting is None or waiting < facts.limit("waiting"):
         return ()
     return (

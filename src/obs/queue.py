@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from obs import inside, kv, queue_figures
+from obs.coverage import beside_names
 from obs.facts import Facts
 from obs.flow import Flow, flow, mean_over
 from obs.question import Said
@@ -68,7 +69,7 @@ def until_empty(facts: Facts) -> float | None:
 def answer(facts: Facts) -> Said:
     """The sentence, the figures and the advice for the window."""
     if not facts.reading("requests_waiting").present:
-        why = facts.reading("requests_waiting").why or say("no figure in this window.")
+        why = beside_names(facts.reading("requests_waiting").why) or say("No figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell whether a queue stands: waiting requests are not measured. {why}", why=why))
     lost, unknown = unseen(facts)
     said = with_untold(_answer(facts, inside.inside(facts), flow(facts)), untold(facts, "requests_waiting"))

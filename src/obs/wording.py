@@ -46,25 +46,26 @@ def when_words(facts: Means, found: Sequence[Episode]) -> Message:
     )  # fmt: skip
 
 
-def untold(facts: Facts, signal: str) -> Message | None:
-    """Which of the replicas that are seen in the window never show a figure of this signal, and what would tell; None where all do."""
+def untold(facts: Facts, signal: str) -> tuple[Message, ...]:
+    """Which of the replicas that are seen in the window never show a figure of this signal, and what would tell; () where all do."""
     window, reading = inside.inside(facts), facts.reading(signal)
     seen = np.isfinite(facts.values(signal) if reading.count is None else reading.count)[:, window].any(axis=1)
     lacking: Mask = np.asarray(facts.measured[:, window].any(axis=1) & ~seen, dtype=np.bool_)
     if not lacking.any():
-        return None
+        return ()
     where = where_words(facts, (r.name for r, lacks in zip(facts.readings.replicas, lacking, strict=True) if lacks))
     words = say("Of {where} nobody can tell: {title} is not measured there.", where=where, title=reading.signal.title)
-    return Message("{first}", {"first": Sentences((words, reading.why))}) if reading.why else words
+    return (words, reading.why) if reading.why else (words,)
 
 
-def with_untold(said: Said, lacks: Message | None) -> Said:
+def with_untold(said: Said, lacks: tuple[Message, ...]) -> Said:
     """An answer that holds for a part of the replicas: what is not measured is never called fine."""
-    if lacks is None:
+    if not lacks:
         return said
     if said.state is State.CLEAR:
-        return replace(said, state=State.UNKNOWN, says=Message("{all}", {"all": Sentences((said.says, lacks))}))
-    return replace(said, advice=(*said.advice, lacks))
+        says = Message("{all}", {"all": Sentences((said.says, lacks[0]))})
+        return replace(said, state=State.UNKNOWN, says=says, advice=(*lacks[1:], *said.advice))
+    return replace(said, advice=(*said.advice, Message("{all}", {"all": Sentences(lacks)})))
 
 
 def unseen(facts: Facts) -> tuple[Mask, Message | None]:

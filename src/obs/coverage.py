@@ -55,16 +55,16 @@ def coverage(facts: Facts, row: str) -> Coverage:
     named = tuple((group[0], says) for group in NEEDS[row] if (says := _lacking(facts, group)) is not None)
     lacking = [says for _signal, says in named]
     helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
-    short = _short(facts, *named[0]) if named else None
-    blind = short
+    first = lacking[0] if lacking else None
+    blind = first
     if row not in JUDGED_BY_ENGINE:
         blind = blind or (None if _told(facts, BESIDE[row]) else _dark(facts))
-        return Coverage((*lacking, *helps), blind, short, by_engine=False, lacking=named)
+        return Coverage((*lacking, *helps), blind, first, by_engine=False, lacking=named)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
     unseen = _unseen(facts, inside)
     blind = blind or unseen
-    blind_now = short or _unseen_at(facts, end)
+    blind_now = first or _unseen_at(facts, end)
     if blind_now is None and not _traffic(facts, end):
         blind_now = say("no traffic: nothing was observed at the end of this window.")
     by_engine = unseen is not None or any(SIGNALS[signal].level is Level.REPLICA for signal, _says in named)
@@ -83,15 +83,6 @@ def would_tell(found: Sequence[Coverage], readings: Readings) -> tuple[Signal, M
         return None
     reading = readings.signals[first]
     return reading.signal, lacking[first] if reading.status is Status.MEASURED else beside_names(reading.why)
-
-
-def _short(facts: Facts, signal: str, says: Message) -> Message:
-    """Why a signal is not there, without the names that were looked for: those stand among what is missing."""
-    reading = facts.reading(signal)
-    if reading.present:
-        return says
-    why = beside_names(reading.why) or say("no such series in this window and scope.")
-    return say("{title}: {why}", title=reading.signal.title, why=why)
 
 
 def _lacking(facts: Facts, group: tuple[str, ...]) -> Message | None:

@@ -11,7 +11,7 @@ import tarfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,8 +26,8 @@ READY_SECONDS = 30
 
 
 @contextmanager
-def prometheus_server(tsdb: Path, settings: str = "global: {scrape_interval: 1h}\n") -> Iterator[str]:
-    """Debian's Prometheus over a TSDB folder; its address."""
+def prometheus_server(tsdb: Path, settings: str = "global: {scrape_interval: 1h}\n", flags: Sequence[str] = ()) -> Iterator[str]:
+    """Debian's Prometheus over a TSDB folder; its address. `flags` are further ones of its command line."""
     config = tsdb.parent / f"{tsdb.name}.yml"
     config.write_text(settings)
     with socket.socket() as probe:
@@ -41,6 +41,7 @@ def prometheus_server(tsdb: Path, settings: str = "global: {scrape_interval: 1h}
         f"--web.listen-address=127.0.0.1:{port}",
         "--query.lookback-delta=1m",  # a backfilled series has no staleness markers: what vanished must not linger
         "--log.level=error",
+        *flags,
     ]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

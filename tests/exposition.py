@@ -48,8 +48,14 @@ class Exposition:
 
 def openmetrics(truth: Truth, how: Scraping, *, old_until: float = 0.0, namespace: str = "prod") -> str:
     """The text of a fleet's scrapes. Until `old_until` (seconds of the fleet), the engines speak under their old names."""
-    replicas, gateway = scraped(truth, how)
     out = Exposition()
+    expose(out, truth, how, old_until=old_until, namespace=namespace)
+    return out.text()
+
+
+def expose(out: Exposition, truth: Truth, how: Scraping, *, old_until: float = 0.0, namespace: str = "prod") -> None:
+    """The same samples, added to `out`."""
+    replicas, gateway = scraped(truth, how)
     for number, samples in enumerate(replicas):
         pod = f"vllm-{number}"
         target = {"job": "vllm", "namespace": namespace, "pod": pod, "instance": f"{pod}:8000"}
@@ -70,7 +76,6 @@ def openmetrics(truth: Truth, how: Scraping, *, old_until: float = 0.0, namespac
     for name, values in (("2", fine), ("5", gateway.series["gateway_errors"])):
         born = np.maximum.accumulate(np.nan_to_num(values)) > 0  # a class does not exist before its first answer
         out.add("envoy_cluster_upstream_rq_xx", {**edge, "envoy_response_code_class": name}, gateway.times[born], values[born])
-    return out.text()
 
 
 def _engine(out: Exposition, samples: Samples, labels: dict[str, str], old_until: float) -> None:

@@ -1,7 +1,8 @@
 """What a page costs: `make bench` writes docs/performance.md.
 
 A Prometheus with 50 replicas and a day (tools/bench_fleet.py) is asked with a cold cache for windows of an hour, six hours and the day;
-then every page is drawn twice from the day's answer. Work is told as ratios within one run, since machines differ.
+then every page is drawn twice from the day's answer. Work is told as ratios within one run, since machines differ. What is long or large is
+measured in seconds by tools/bench_long.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import streamlit as st  # noqa: E402
 from tests.conftest import prometheus_server  # noqa: E402
 
 import bench_fleet  # noqa: E402
-from bench_fleet import say  # noqa: E402
+import bench_long  # noqa: E402
+from bench_fleet import cpu, say  # noqa: E402
 from obs import links, plan, prometheus  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.links import View  # noqa: E402
@@ -68,9 +70,9 @@ def cost(pid: int, view: View, window: Window) -> Cost:
         return reply
 
     source.session.request = sent  # type: ignore[method-assign]
-    began, own, theirs = time.monotonic(), time.process_time(), _cpu(pid)
+    began, own, theirs = time.monotonic(), time.process_time(), cpu(pid)
     answer.answer(view, window, window.end)
-    took = time.monotonic() - began, time.process_time() - own, _cpu(pid) - theirs
+    took = time.monotonic() - began, time.process_time() - own, cpu(pid) - theirs
     return Cost(source.requests, sum(sizes) / 1e6, *took)
 
 
@@ -80,11 +82,6 @@ def _prometheus(view: View) -> prometheus.Prometheus:
     inner = found.source if isinstance(found, Cached) else found
     assert isinstance(inner, prometheus.Prometheus)  # noqa: S101  (the settings name one)
     return inner
-
-
-def _cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def singly(measure: Callable[[], Cost]) -> Cost:
@@ -160,7 +157,7 @@ def main() -> None:
     tsdb = bench_fleet.build(folder)
     with prometheus_server(tsdb) as url:
         os.environ["OBS_PROMETHEUS_URL"], os.environ["OBS_PROMETHEUS_TIMEOUT_SECONDS"] = url, "120"
-        pid = next(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _listens(entry, url))
+        pid = bench_fleet.pid_of(url)
         view, costs = View(), {}
         for name, (first, last) in WINDOWS.items():
             window = Window(bench_fleet.START + first * HOUR, bench_fleet.START + last * HOUR)
@@ -170,18 +167,13 @@ def main() -> None:
         found = answer.answer(view, window, window.end)
         shown = Screen(view, Reader(), (), found.about, window, found)
         pages = {name: drawn(name, shown) for name in links.PAGES if (ROOT / f"pages/{name or 'diagnosis'}.py").exists()}
-    text = report(costs, pages)
-    say(text)
+    tables = {"measured": report(costs, pages), "long": bench_long.report(folder)}
     path = ROOT / "docs/performance.md"
-    made = re.sub(r"(?s)(<!-- measured[^>]*-->\n).*?(<!-- end -->)", lambda m: f"{m[1]}{text}\n{m[2]}", path.read_text("utf-8"))
-    path.write_text(made, "utf-8")
-
-
-def _listens(entry: Path, url: str) -> bool:
-    try:
-        return f"--web.listen-address={url.removeprefix('http://')}" in (entry / "cmdline").read_text().split("\0")
-    except OSError:
-        return False
+    text = path.read_text("utf-8")
+    for name, table in tables.items():
+        say(table)
+        text = re.sub(rf"(?s)(<!-- {name}:[^>]*-->\n).*?(<!-- end -->)", lambda m, made=table: f"{m[1]}{made}\n{m[2]}", text)  # type: ignore[misc]
+    path.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

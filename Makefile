@@ -15,7 +15,8 @@ run: .venv/run.stamp ## the dashboard on http://127.0.0.1:8501 (PORT=... for ano
 	@$(BIN)/streamlit run app.py --server.address 127.0.0.1 --server.port $(PORT) --server.headless true
 
 test: needs lint ## everything that must hold: lint, types, architecture, tests with a real Prometheus and a real browser
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore tests/browser -n auto --dist loadfile
+	$(BIN)/pytest tests/browser
 
 lint: .venv/dev.stamp ## ruff, mypy and import-linter
 	$(BIN)/ruff check
@@ -37,6 +38,7 @@ docs: .venv/dev.stamp ## writes the tables of docs/diagnosis.md from the rules
 
 bench: .venv/dev.stamp ## measures what a page costs with 50 replicas and a day, and writes docs/performance.md (the fleet is made once, in minutes)
 	$(BIN)/python tools/bench.py build/bench
+	$(BIN)/python tools/bench_numbers.py build/bench
 
 soak: .venv/dev.stamp ## five viewers of live pages for half an hour, with an outage in the middle (MINUTES=... for less): what may not grow, does not
 	$(BIN)/python tools/soak.py --minutes $(or $(MINUTES),30)

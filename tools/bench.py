@@ -28,7 +28,7 @@ from tests.conftest import prometheus_server  # noqa: E402
 import bench_fleet  # noqa: E402
 import bench_long  # noqa: E402
 from bench_fleet import cpu, say  # noqa: E402
-from obs import links, plan, prometheus  # noqa: E402
+from obs import joined, links, plan, prometheus  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.links import View  # noqa: E402
 from obs.source import Query  # noqa: E402
@@ -86,16 +86,16 @@ def _prometheus(view: View) -> prometheus.Prometheus:
 
 def singly(measure: Callable[[], Cost]) -> Cost:
     """The same with a request for each question, as PromQL: what the ratios are held against."""
-    weight, make = prometheus.WEIGHT, plan.Query
+    weight, make = joined.WEIGHT, plan.Query
 
     def plain(*args: Any, **more: Any) -> Query:
         return replace(make(*args, **more), counter=None)
 
-    prometheus.WEIGHT, plan.Query = 1, plain  # type: ignore[misc, assignment]
+    joined.WEIGHT, plan.Query = 1, plain  # type: ignore[misc, assignment]
     try:
         return measure()
     finally:
-        prometheus.WEIGHT, plan.Query = weight, make  # type: ignore[misc]
+        joined.WEIGHT, plan.Query = weight, make  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def test_two_replicas_by_turns_do_not_drive_each_other_out():
         server.process, server.data = (("one", 1.0), ("two", 2.0))[turn % 2]
         assert said(cached) == {server.data}
         later()
-    assert server.asked == 3  # a window each, and the piece that told them apart
+    assert server.asked == 5  # two windows for the first, which nobody had asked who it is, one for the second, and two pieces
 
 
 def test_two_real_prometheus_at_one_address_are_told_apart(served):

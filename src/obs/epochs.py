@@ -42,8 +42,10 @@ class Epochs:
         self._doubted = True
 
     def due(self, clock: float) -> bool:
-        """Whether it is time to ask who it is."""
-        return self._doubted or self._asked is None or not 0 <= clock - self._asked < ASKED_SECONDS
+        """Whether it is time to ask who it is: a minute after the first question, so that a cold page does not wait for it."""
+        if self._asked is None:
+            self._asked = clock
+        return self._doubted or not 0 <= clock - self._asked < ASKED_SECONDS
 
     def recognised(self, source: Recognisable, clock: float) -> bool:
         """Asks who it is; whether that is another one than before. Raises SourceError."""
@@ -51,7 +53,7 @@ class Epochs:
         with self._lock:
             known, before, piece = self._known.get(started), self.now, self._piece
         if known is None:
-            known = before if not self._known or piece is None or _same(source, piece) else self._last + 1
+            known = before if piece is None or _same(source, piece) else self._last + 1
         with self._lock:
             self._asked, self._doubted = clock, False
             self._known[started] = self.now = known

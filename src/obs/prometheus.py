@@ -64,7 +64,9 @@ class Prometheus:
         """When its process was started; empty where there is no such page: only Prometheus itself has it."""
         found = str(self._runtime().get("startTime", ""))
         if found != self._started:
-            self._about, self._started = None, found
+            if self._started:  # the first one is who was asked so far
+                self._about = None
+            self._started = found
         return found
 
     def _runtime(self) -> Mapping[str, Any]:

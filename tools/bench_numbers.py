@@ -30,7 +30,7 @@ from tests.browser.moving import ahead  # noqa: E402
 from tests.conftest import prometheus_server  # noqa: E402
 
 import bench_fleet  # noqa: E402
-from bench_fleet import HOUR, say  # noqa: E402
+from bench_fleet import HOUR, cpu, say  # noqa: E402
 from obs import api  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.config import Settings, SourceSettings  # noqa: E402
@@ -59,12 +59,6 @@ def wall(command: list[str], times: int = 3) -> float:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
         found.append(time.monotonic() - began)
     return min(found)
-
-
-def cpu(pid: int) -> float:
-    """Seconds of CPU that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> float:

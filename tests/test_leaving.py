@@ -6,6 +6,7 @@ import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from threading import Event
 
 import numpy as np
@@ -204,3 +205,11 @@ def test_a_closed_page_and_another_window_end_the_queries_of_a_real_prometheus(l
         assert "give an end after its start" in " ".join(other.run(60))
         until(lambda: running(lab_url) == 0)
         assert time.monotonic() - began < 8  # and not when the query has come to its end
+
+        program = HTTPConnection(base.removeprefix("http://"))  # one that asks for the JSON leaves like a page
+        program.request("GET", "/api/v1/diagnosis?from=2026-11-30T11:00:00Z&to=2026-11-30T11:10:00Z")
+        until(lambda: running(lab_url) == 1)
+        program.close()
+        began = time.monotonic()
+        until(lambda: running(lab_url) == 0)
+        assert time.monotonic() - began < 8

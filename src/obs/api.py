@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,15 +35,19 @@ _REFUSED: Mapping[str, Message] = {
 }
 
 
-def diagnosis_response(params: Mapping[str, Sequence[str]], settings: Settings, now: float) -> tuple[int, dict[str, Any]]:
-    """(HTTP status, JSON object) for the parameters of a link: 200, 400 for a wrong call, 502 for a source that fails.
+def diagnosis_response(
+    params: Mapping[str, Sequence[str]], settings: Settings, now: float, opened: Callable[[View], Source] | None = None
+) -> tuple[int, dict[str, Any]]:
+    """(HTTP status, JSON object) for the parameters of a link: 200, 400 for a wrong call, 502 for a source that fails. `opened` gives
+    the source of a view, where it is one that others use too.
 
     Unlike the page, which falls back to a default and says so, a program that sends what does not parse is told so.
     """
     lang = negotiate((params.get("lang") or [""])[-1])
     try:
         view = strict(params)
-        return 200, to_json(report(open_source(view, settings), view, settings, now))
+        source = opened(view) if opened else open_source(view, settings)
+        return 200, to_json(report(source, view, settings, now))
     except CallError as error:
         return 400, {"error": render(error.says, lang)}
     except SourceError as error:

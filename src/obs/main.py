@@ -14,7 +14,7 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, ages, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share
+from obs.ui import address, ages, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share, stale
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -68,6 +68,7 @@ def main() -> None:
             share.draw(shown)
     with slots.age:
         frame.age(shown, time.time())
+    stale.clock(shown)
     if page.url_path not in frame.STILL:
         bundles.offered(shown)
     try:

@@ -18,7 +18,7 @@ from obs.errors import CallError, ObsError
 from obs.links import View
 from obs.scan import Scan
 from obs.signals import Readings
-from obs.source import About, Source
+from obs.source import About, Inspectable, Inspection, Source
 from obs.ui.metrics import WATCHED
 from obs.verdict import Diagnosis
 from obs.window import Window, parse_time
@@ -225,3 +225,9 @@ def about(view: View) -> About | None:
     """What the source says of itself, where that asks nobody: a recording knows its stretch, a server would have to be reached first."""
     found = source(view)
     return found.about() if isinstance(found, Bundle) else None
+
+
+def clock(view: View) -> float | None:
+    """How far the source's clock is ahead of this machine's, seconds, as its last answer said; None where it does not say."""
+    found = source(view)
+    return found.timed(Inspection()).clock_seconds if isinstance(found, Inspectable) else None

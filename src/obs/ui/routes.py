@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import URL
@@ -17,9 +19,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from obs import api, config, links
 from obs.config import Settings
+from obs.errand import Stop, attended
 from obs.errors import CallError
 from obs.language import negotiate, render
 from obs.text import Names, say
+from obs.ui.answer import source
 from obs.ui.markup import base_path
 from obs.ui.metrics import metrics
 
@@ -33,9 +37,27 @@ def checked_settings() -> Settings:
 
 
 async def _diagnosis(request: Request) -> Response:
-    """The JSON of `obs diagnose` for the parameters of a link. In a thread: a slow source must not hold up the pages."""
+    """The JSON of `obs diagnose` for the parameters of a link, by the pages' own sources: what these hold is not asked for again.
+
+    In a thread, for a slow source must not hold up the pages; and no longer than somebody waits for it.
+    """
     params = {name: request.query_params.getlist(name) for name in request.query_params}
-    status, found = await run_in_threadpool(api.diagnosis_response, params, config.load(), time.time())
+    stop = Stop()
+
+    def diagnosed() -> tuple[int, dict[str, Any]]:
+        with attended(stop.check):
+            return api.diagnosis_response(params, config.load(), time.time(), source)
+
+    async def leaves() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        stop.stop()
+
+    watching = asyncio.create_task(leaves())
+    try:
+        status, found = await run_in_threadpool(diagnosed)
+    finally:
+        watching.cancel()
     return JSONResponse(found, status_code=status, headers={"Cache-Control": "no-store"})
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
 
+from obs.language import render
 from obs.strokes import thinned
+from obs.text import Moment, say
+from obs.ui import plot
 from obs.ui.bar import escaped
 from obs.ui.markup import Html, tag, text
 from obs.ui.reader import Reader
@@ -109,6 +113,30 @@ def test_wall_clock_times_follow_the_zone_through_a_change_of_the_clocks() -> No
     madrid = Reader("es", "Europe/Madrid")
     change = 1792890000.0  # 2026-10-25T01:00:00Z: 03:00 becomes 02:00
     assert (madrid.wall(np.array([change - 1, change])) - np.array([change - 1, change])).tolist() == [7200.0, 3600.0]
+
+
+def test_in_a_window_in_which_the_clock_is_changed_a_chart_goes_on_evenly_and_its_labels_tell_the_clock() -> None:
+    """Put back, an hour would be drawn over the one before it; put forward, an hour that never was would be a gap."""
+    for zone, change, seconds in (("America/Los_Angeles", 1730624400.0, -3600.0), ("Australia/Sydney", 1728144000.0, 3600.0)):
+        reader = Reader("en", zone, drawn=(change - 1800, change + 1800))
+        times = change + np.arange(-1800.0, 1800.0, 15)
+        assert np.diff(reader.wall(times)).tolist() == [15.0] * 239
+        assert [reader.unwall(at) for at in reader.wall(times)] == times.tolist()
+        ((place, by),) = reader.changes()
+        assert (reader.unwall(place), by) == (change, seconds)
+        asked: dict[str, Any] = {"x": {"field": "at", "axis": {"format": "%H:%M"}}, "clock": "utcFormat(datum.at, '%H:%M')"}
+        moved = f"+ (time(AT) >= {place * 1000:.0f} ? {seconds * 1000:.0f} : 0)"
+        told = plot.told(asked, reader)
+        assert told["clock"] == f"utcFormat(time(datum.at) {moved.replace('AT', 'datum.at')}, '%H:%M')"
+        assert told["x"]["axis"]["labelExpr"] == f"utcFormat(time(datum.value) {moved.replace('AT', 'datum.value')}, '%H:%M')"
+        assert plot.told(asked, replace(reader, drawn=(change - 1800, change - 900))) is asked
+
+
+def test_the_hour_that_the_clock_shows_twice_says_which_of_the_two_it_is() -> None:
+    reader, change = Reader("en", "America/Los_Angeles"), 1730624400.0
+    assert reader.span(change - 600, change + 600) == "01:50:00 PDT – 01:10:00 PST"
+    assert reader.clock(change + 3600, seconds=False) == "02:00"
+    assert render(say("{at}", at=Moment(change + 600)), "en", "America/Los_Angeles") == "01:10:00 PST"
 
 
 def test_a_time_carries_its_date_where_the_window_has_more_than_one_day() -> None:

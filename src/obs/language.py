@@ -86,12 +86,18 @@ def clock(at: float, zone: str = "UTC", dated: bool = False, lang: str = "en") -
     if not math.isfinite(at):
         return NONE_SHOWN
     moment = datetime.fromtimestamp(at, zone_info(zone))
-    time_of_day = moment.strftime("%H:%M:%S")
+    time_of_day = moment.strftime("%H:%M:%S") + which(moment)
     if not dated:
         return time_of_day
     from babel.dates import format_date  # here, not above: `obs --help` need not wait for it
 
     return f"{format_date(moment.date(), 'd MMM', locale=lang)} {time_of_day}"
+
+
+def which(moment: datetime) -> str:
+    """The zone's name for the time, in the hour that the clock shows twice: ` PDT`, then ` PST`; else nothing."""
+    twice = moment.replace(fold=0).utcoffset() != moment.replace(fold=1).utcoffset()
+    return moment.strftime(" %Z") if twice else ""
 
 
 def quantity_text(quantity: Quantity, lang: str = "en") -> str:

@@ -34,7 +34,7 @@ def main() -> None:
     now = answer.moment(view, time.time())
     about, window, wrong = _window(view, now, _)
     if window is not None:
-        _ = replace(_, dated=not _.one_day(window.start, window.end))
+        _ = replace(_, dated=not _.one_day(window.start, window.end), drawn=(window.start, window.end))
 
     frame.speak(_.lang, page)
     if view.kiosk:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import altair as alt
 import numpy as np
@@ -205,6 +205,29 @@ def _marks(plot: Plot, _: Reader) -> pd.DataFrame:
     frame = pd.DataFrame(marks, columns=["kind", "at", "value", "words"])
     frame["at"] = wall(frame["at"].to_numpy(dtype=np.float64), _)
     return frame
+
+
+def told(spec: Spec, _: Reader) -> Spec:
+    """The specification for a window within which the zone's clock is changed: what is drawn goes on evenly, and the axis and the
+    tooltips say what the clock says. Otherwise as it is."""
+    moved = "".join(f" + (time(AT) >= {at * 1000:.0f} ? {seconds * 1000:.0f} : 0)" for at, seconds in _.changes())
+    return cast(Spec, _told(spec, moved)) if moved else spec
+
+
+def _told(part: Any, moved: str) -> Any:
+    if isinstance(part, list):
+        return [_told(each, moved) for each in part]
+    if isinstance(part, str):
+        at = "datum.at"
+        return part.replace(f"utcFormat({at},", f"utcFormat(time({at}){moved.replace('AT', at)},")
+    if not isinstance(part, dict):
+        return part
+    found = {name: _told(each, moved) for name, each in part.items()}
+    axis = found.get("axis")
+    if found.get("field") == "at" and isinstance(axis, dict) and "format" in axis:
+        at = "datum.value"
+        found["axis"] = {**axis, "labelExpr": f"utcFormat(time({at}){moved.replace('AT', at)}, '{axis['format']}')"}
+    return found
 
 
 _PER = {"per_second": " /s", "tokens_per_second": " /s", "seconds": " s", "times": " x"}

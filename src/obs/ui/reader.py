@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,6 +25,7 @@ class Reader:
     lang: str = "en"
     zone: str = "UTC"
     dated: bool = False  # the window is not of one day: a time of day alone would not say which
+    drawn: tuple[float, float] | None = None  # the window that is shown: in its charts time goes on evenly, whatever the zone's clock does
 
     def __call__(self, template: str, **values: Value) -> str:
         return _joined(language.render(Message(template, values), self.lang, self.zone))
@@ -42,7 +44,8 @@ class Reader:
 
     def clock(self, at: float, seconds: bool = True) -> str:
         """The time of day."""
-        return self.moment(at).strftime("%H:%M:%S" if seconds else "%H:%M")
+        moment = self.moment(at)
+        return moment.strftime("%H:%M:%S" if seconds else "%H:%M") + language.which(moment)
 
     def day(self, at: float) -> str:
         """The date without the year, as `30 Nov`."""
@@ -82,10 +85,36 @@ class Reader:
         return f"{whole} s"
 
     def wall(self, times: Array) -> Array:
-        """The zone's wall clock as if it were UTC, for charts on a UTC scale: the right time of day in every browser."""
+        """The zone's wall clock as if it were UTC, for charts on a UTC scale: the right time of day in every browser. Where the clock is
+        changed within the window it goes on as at the window's beginning, and the labels are moved (`changes`)."""
+        if self.drawn is not None:
+            return times + self._offset(self.drawn[0])
         quarters, place = np.unique(times // 900, return_inverse=True)  # zones change their offset on quarter hours at the finest
-        offsets = [(self.moment(quarter * 900).utcoffset() or timedelta()).total_seconds() for quarter in quarters.tolist()]
-        return times + np.array(offsets, dtype=np.float64)[place]
+        return times + np.array([self._offset(quarter * 900) for quarter in quarters.tolist()], dtype=np.float64)[place]
+
+    def unwall(self, wall: float) -> float:
+        """The time of a place in a chart of the window, Unix seconds."""
+        if self.drawn is not None:
+            return wall - self._offset(self.drawn[0])
+        return datetime.fromtimestamp(wall, UTC).replace(tzinfo=zone_info(self.zone)).timestamp()
+
+    def changes(self) -> list[tuple[float, float]]:
+        """Where the zone's clock is changed within the window: (place in the charts, seconds that it is put forward; back: below 0)."""
+        if self.drawn is None:
+            return []
+        found, (start, end) = [], self.drawn
+        for before, after in pairwise([*np.arange(start, end, 86400.0).tolist(), end]):
+            old, new = self._offset(before), self._offset(after)
+            first, last = int(before), int(after)
+            while old != new and last - first > 1:
+                middle = (first + last) // 2
+                first, last = (middle, last) if self._offset(middle) == old else (first, middle)
+            if old != new:
+                found.append((last + self._offset(start), new - old))
+        return found
+
+    def _offset(self, at: float) -> float:
+        return (self.moment(at).utcoffset() or timedelta()).total_seconds()
 
 
 def _joined(text: str) -> str:

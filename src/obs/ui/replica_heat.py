@@ -15,7 +15,7 @@ from obs.palette import COLORS
 from obs.signals import Signal
 from obs.ui import address, take, zoom
 from obs.ui.markup import Html, show, tag
-from obs.ui.plot import Spec, locale, wall, words
+from obs.ui.plot import Spec, locale, told, wall, words
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 
@@ -64,7 +64,7 @@ def chart(screen: Screen, found: Heat, names: Sequence[str], signal: Signal, top
             zoom.zoomed(view, state, _)
 
     st.vega_lite_chart(
-        frame(found, names, window, _), specification(found, names, signal.unit, top, window, _), width="stretch", key=key,
+        frame(found, names, window, _), told(specification(found, names, signal.unit, top, window, _), _), width="stretch", key=key,
         on_select=chosen, selection_mode=["brush", "cell"], alt=title,
     )  # fmt: skip
 

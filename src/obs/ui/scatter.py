@@ -16,7 +16,7 @@ from obs.palette import COLORS
 from obs.series import Array
 from obs.ui import take
 from obs.ui.markup import show, tag
-from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick, wall, words
+from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick, told, wall, words
 from obs.ui.screen import Screen
 
 _EARLY, _LATE = COLORS[0], COLORS[1]  # told apart by the colour-blind, on light and dark
@@ -52,7 +52,7 @@ def scatter(screen: Screen, key: str, title: str, x: Axis, y: Axis, times: Array
         for tip in spec["encoding"]["tooltip"]:
             tip["title"] = named[tip["field"]]
         spec["encoding"]["x"]["axis"]["title"] = x.title
-        st.vega_lite_chart(frame, spec, width="stretch", alt=f"{title}: {says}")
+        st.vega_lite_chart(frame, told(spec, _), width="stretch", alt=f"{title}: {says}")
         readings = [answer.readings.signals[signal] for signal in signals]
         take.draw(screen, key, lambda: take.table([x.title, y.title], times[known], [x.values[known], y.values[known]]), readings)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pandas as pd
 import streamlit as st
 
 from obs.links import View
 from obs.ui import address
-from obs.ui.plot import Plot, Spec, plotted
+from obs.ui.plot import Plot, Spec, plotted, told
 from obs.ui.reader import Reader
-from obs.window import rfc3339, zone_info
+from obs.window import rfc3339
 
 _LEAST = 10.0  # seconds; a shorter drag was a click
 
@@ -29,7 +28,7 @@ def put(frame: pd.DataFrame, spec: Spec, key: str, view: View, alt: str, _: Read
     def zoom() -> None:
         zoomed(view, st.session_state.get(name), _)
 
-    st.vega_lite_chart(frame, spec, width="stretch", key=name, on_select=zoom, selection_mode="brush", alt=alt)
+    st.vega_lite_chart(frame, told(spec, _), width="stretch", key=name, on_select=zoom, selection_mode="brush", alt=alt)
 
 
 def zoomed(view: View, state: object, _: Reader) -> None:
@@ -38,11 +37,6 @@ def zoomed(view: View, state: object, _: Reader) -> None:
     at = brush.get("at") if isinstance(brush, dict) else None
     if not at or len(at) != 2:
         return
-    start, end = sorted(_utc(float(each) / 1000, _) for each in at)
+    start, end = sorted(_.unwall(float(each) / 1000) for each in at)
     if end - start >= _LEAST:
         address.go(replace(view, start=rfc3339(round(start)), end=rfc3339(round(end))))
-
-
-def _utc(wall: float, _: Reader) -> float:
-    """The time of a reading of the reader's wall clock."""
-    return datetime.fromtimestamp(wall, UTC).replace(tzinfo=zone_info(_.zone)).timestamp()

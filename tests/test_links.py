@@ -67,6 +67,10 @@ STABLE = [  # links that were shared once: each must open the same view for good
     ("/?kiosk", View(kiosk=True)),
     ("/?kiosk=1", View(kiosk=True)),
     ("/?kiosk=false", View()),
+    ("/?refresh=1m", View(refresh=60)),
+    ("/kv?refresh=off", View(page="kv", refresh=0)),
+    ("/?refresh=5s", View(refresh=15)),  # a Grafana link may ask for more than there is to see
+    ("/memory?plan=model~deepseek-v3~tp~8", View(page="memory", plan="model~deepseek-v3~tp~8")),
     ("/?var-namespace=prod", View(scope={"namespace": ("prod",)})),
     ("/?timezone=utc", View(zone="UTC")),
     ("/?timezone=browser", View()),
@@ -99,6 +103,8 @@ def test_a_link_that_was_shared_once_opens_the_same_view_for_good(address, view)
         ("/?pod%22%7D=x", View(), 'pod"} was ignored: it cannot be the name of a label.'),
         ("/?var-from=x", View(), "var-from was ignored: it cannot be the name of a label."),
         ("/?no_page=nothere", View(), "There is no page /nothere; this is the diagnosis."),
+        ("/?refresh=soon", View(), "refresh was ignored: soon is no interval; write 30s, 1m or off."),
+        ("/memory?plan=a/../b", View(page="memory"), "plan was ignored: This cannot be a plan."),
         ("/?orgId=1", View(), "orgId was ignored: it belongs to Grafana and means nothing here."),
     ],
 )
@@ -148,6 +154,7 @@ views = st.builds(
     change=st.none() | st.sampled_from(list(TRIALS)),
     incident=st.none() | st.text("0123456789abcdef", min_size=16, max_size=16),
     kiosk=st.booleans(),
+    refresh=st.sampled_from([None, 0, 15, 30, 45, 60, 90, 3600]),
 )
 
 

@@ -144,7 +144,7 @@ def test_retries_after_time_outs_with_work_that_stays_are_work_done_twice():
     assert render(found.says).startswith("Yes, twice: each request becomes up to 4 attempts, from 08:39:45 to 08:50:")
     most = figure(found, "Attempts for each request")
     assert most.value == pytest.approx(4.0)
-    assert render(most.says) == "7,200 requests, 25,200 attempts in this window"
+    assert render(most.says) == "highest, at 08:40:00; 7,200 requests, 25,200 attempts in this window"
     assert figure(found, "Time-outs").value == 600 * 20
     assert render(figure(found, "Retries per request").says) == "over both budgets, 10 % and 20 %"
     assert render(found.advice[0]).startswith("Bounded retries, and cancellation of abandoned work. Each request became 4 x attempts")
@@ -224,7 +224,7 @@ def test_two_layers_are_never_added_up():
         ("envoy", 3.0, 2.0), ("haproxy", 1.5, 1.0),
     ]  # fmt: skip
     assert figure(found, "Retries per request").value == pytest.approx(0.5)
-    assert render(figure(found, "Attempts for each request").says) == "3,600 requests, 5,400 attempts in this window"
+    assert render(figure(found, "Attempts for each request").says) == "highest, at 08:30:00; 3,600 requests, 5,400 attempts in this window"
 
 
 def test_the_failing_part_is_time_outs_and_errors_and_at_least_what_was_retried():

@@ -93,7 +93,7 @@ def test_each_piece_of_evidence_has_its_threshold_metric_and_onset(diagnosed):
     assert seen["kv_use"].threshold == pytest.approx(0.90)
     assert seen["kv_use"].metric == "kv_use"
     assert seen["kv_use"].onset - T0 == pytest.approx(TROUBLE, abs=60)
-    assert render(seen["kv_use"].says) == "KV cache use 99.9 % (threshold 90 %, before 23 %)"
+    assert render(seen["kv_use"].says) == "KV cache use 99.9 % (highest, at 08:55:45; threshold 90 %, before 23 %)"
 
 
 def test_only_the_bad_replica_is_named_in_its_evidence(diagnosed):

@@ -3,6 +3,7 @@
 import pytest
 from tests.arrays import course, verdicts
 
+from obs.language import render
 from obs.verdict import Stance, State
 
 FIRST = "slow_first_token"
@@ -77,3 +78,36 @@ def test_the_evidence_warns_where_fewer_finish_than_begin():
     lag = next(e for e in got.evidence if e.signal == "requests_finished")
     assert lag.value == pytest.approx(0.3, abs=0.05)
     assert [e for e in verdicts(means).verdict(FIRST).evidence if e.signal == "requests_finished"] == []
+
+
+# ---------------------------------------------------------------- the remainder
+
+
+def remainder(means, **levels):
+    return next(e for e in verdicts(means, **levels).verdict(FIRST).evidence if e.signal == "ttft_remainder")
+
+
+def test_the_remainder_is_the_front_end_s_only_while_no_queue_stands_and_says_that_nobody_measures_it():
+    """The same figures, with and without a queue: the stage, the evidence and the first token page have one name for each."""
+    means = {"ttft": late(6.0, 0.1), "gateway_ttft": late(6.01, 0.11), "queue_time": 0.005, "prefill_time": 0.05}
+    waiting, alone = remainder(means, requests_waiting=late(30.0, 0.0)), remainder(means)
+    assert waiting.value == pytest.approx(alone.value, rel=0.05)
+    assert (waiting.stance, alone.stance) == (Stance.NEUTRAL, Stance.SUPPORTS)
+    assert render(waiting.title) == "Remainder of the first token, mean"
+    assert "the wait of those that have not finished is in it" in render(waiting.says)
+    assert render(alone.title) == "Tokenization and front end, mean"
+    assert "no engine measures it" in render(alone.says)
+
+
+# ---------------------------------------------------------------- what a figure is
+
+
+def test_a_peak_says_when_it_was_and_a_mean_of_what_stretch_it_is():
+    """The first token stands in two rows: as the highest of its minutes in one, as the mean of the episode in the other."""
+    means = {"ttft": course(STEPS, (0, 0.1), (LATE, 4.0), (LATE + 20, 8.0), (LATE + 24, 4.0)), "e2e_latency": late(9.0, 1.0)}
+    got = verdicts({**means, "queue_time": late(3.9, 0.0)}, kv_use=late(0.99, 0.2), requests_waiting=late(30.0, 0.0))
+    ttft = [next(e for e in got.verdict(row).evidence if e.signal == "ttft") for row in ("latency_without_errors", FIRST)]
+    assert [e.value for e in ttft] == [pytest.approx(8.0), pytest.approx(4.2, abs=0.2)]
+    said = [render(e.of) for e in ttft]
+    assert said == ["highest, at 08:45:00", "mean while the row applied"]
+    assert all(words in render(e.says) for words, e in zip(said, ttft, strict=True))

@@ -18,7 +18,7 @@ _ONE_LAYER = say("One layer owns the retries: gateway and client retries multipl
 
 STAGE_CHANGES = {
     "queue": say("Fix the slow stage, the queue: lower admission concurrency, or more measured capacity"),
-    "tokenization": say("Fix the slow stage, tokenization: shorter prompts or more front-end processes"),
+    "tokenization": say("Fix the slow stage, tokenization and front end: shorter prompts or more front-end processes"),
     "prefill": say("Fix the slow stage, prefill: test chunked prefill if the phases interfere, or shorter prompts"),
     "network": say("Fix the slow stage, the network: look at what lies between gateway and engine"),
 }

@@ -43,7 +43,7 @@ class Derived:
 
 DERIVED: Mapping[str, Derived] = {
     "arrivals": Derived(say("Requests, retries aside"), "per_second", lambda f: _arrivals(f)),
-    "ttft_remainder": Derived(say("Tokenization and front end, mean"), "seconds", lambda f: f.remainder),
+    "ttft_remainder": Derived(say("Remainder of the first token, mean"), "seconds", lambda f: f.remainder),
     "network_time": Derived(say("Network, mean"), "seconds", lambda f: f.network),
     "retry_ratio": Derived(say("Retries per request"), "ratio", lambda f: f.retry_ratio),
     "error_ratio": Derived(say("Errors, time-outs aside"), "ratio", lambda f: f.error_ratio),

@@ -11,8 +11,9 @@ from obs.conditions import Condition, Held
 from obs.facts import Facts
 from obs.judge import Judged
 from obs.onset import began
+from obs.order import DAY_SECONDS
 from obs.series import Array, Mask, anywhere, divide, trailing
-from obs.text import Message, Quantity, say
+from obs.text import Message, Moment, Quantity, Value, say
 from obs.verdict import Episode, Evidence, Stance
 
 
@@ -63,10 +64,12 @@ def _weigh(facts: Facts, held: Held, steps: Mask, applies: bool, against: bool, 
     baseline = _finite(held.baseline.at(row, usual_at))
     names = facts.readings.replicas
     replicas = tuple(names[r].name for r in np.flatnonzero(mask.any(axis=1))) if mask.shape[0] == len(names) and holds else ()
+    when = facts.grid.start + at * facts.grid.step
     found = make(
         facts, condition.signal, condition.title, condition.unit, stance,
         value=value, baseline=baseline, threshold=_finite(held.limits.at(row, at)), id=condition.id,
         onset=facts.grid.start + onset * facts.grid.step if onset is not None else None, replicas=replicas,
+        of=peak_words(facts, when, 0.0 if holds else facts.limit("hold")) if value > 0 else None,
     )  # fmt: skip
     if not passed:
         return found
@@ -83,26 +86,46 @@ def _lasting(facts: Facts, held: Held) -> Array:
 def make(
     facts: Facts, signal: str, title: Message, unit: str, stance: Stance, *, value: float, baseline: float | None = None,
     threshold: float | None = None, onset: float | None = None, replicas: tuple[str, ...] = (), id: str | None = None,
+    of: Message | None = None,
 ) -> Evidence:  # fmt: skip
     """Evidence with its sentence, and the metric and PromQL of its signal."""
     reading = facts.reading(signal)
-    says = sentence(title, unit, value, baseline, threshold)
-    return Evidence(id or signal, title, stance, unit, says, value, baseline, threshold, onset, replicas, reading.metric, reading.promql)
+    says = sentence(title, unit, value, baseline, threshold, of)
+    return Evidence(
+        id or signal, title, stance, unit, says, value, baseline, threshold, onset, replicas, reading.metric, reading.promql, of
+    )  # fmt: skip
 
 
-def sentence(title: Message, unit: str, value: float, baseline: float | None, threshold: float | None) -> Message:
-    """The figure with its threshold and what it was before."""
-    figure = Quantity(value, unit)
-    if threshold is not None and baseline is not None:
-        return say(
-            "{title} {value} (threshold {threshold}, before {baseline})",
-            title=title, value=figure, threshold=Quantity(threshold, unit), baseline=Quantity(baseline, unit),
-        )  # fmt: skip
+def peak_words(facts: Facts, at: float, seconds: float = 0.0) -> Message:
+    """That a figure is the highest, and when; `seconds`: of means over this long."""
+    when = Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS)
+    if seconds:
+        return say("highest over {length}, at {at}", length=Quantity(seconds, "seconds"), at=when)
+    return say("highest, at {at}", at=when)
+
+
+def sentence(
+    title: Message, unit: str, value: float, baseline: float | None, threshold: float | None, of: Message | None = None
+) -> Message:  # fmt: skip
+    """The figure with what it is, its threshold and what it was before."""
+    known: dict[str, Value] = {"title": title, "value": Quantity(value, unit)}
     if threshold is not None:
-        return say("{title} {value} (threshold {threshold}, no baseline)", title=title, value=figure, threshold=Quantity(threshold, unit))
+        known["threshold"] = Quantity(threshold, unit)
     if baseline is not None:
-        return say("{title} {value} (before {baseline})", title=title, value=figure, baseline=Quantity(baseline, unit))
-    return say("{title} {value}", title=title, value=figure)
+        known["baseline"] = Quantity(baseline, unit)
+    if of is None:
+        if threshold is not None and baseline is not None:
+            return say("{title} {value} (threshold {threshold}, before {baseline})", **known)
+        if threshold is not None:
+            return say("{title} {value} (threshold {threshold}, no baseline)", **known)
+        return say("{title} {value} (before {baseline})", **known) if baseline is not None else say("{title} {value}", **known)
+    if threshold is not None and baseline is not None:
+        return say("{title} {value} ({of}; threshold {threshold}, before {baseline})", of=of, **known)
+    if threshold is not None:
+        return say("{title} {value} ({of}; threshold {threshold}, no baseline)", of=of, **known)
+    if baseline is not None:
+        return say("{title} {value} ({of}; before {baseline})", of=of, **known)
+    return say("{title} {value} ({of})", of=of, **known)
 
 
 def pooled(facts: Facts, evidence: Evidence, steps: Mask) -> Evidence:

@@ -12,6 +12,7 @@ from obs.facts import Facts
 from obs.first_token_interference import Interference
 from obs.first_token_stages import TITLES, Breakdown, breakdown
 from obs.question import Said
+from obs.row import main_episode
 from obs.series import Mask, anywhere
 from obs.text import Message, Quantity, Value, say
 from obs.titles import ROWS
@@ -47,7 +48,7 @@ def answer(facts: Facts, verdict: Verdict, interference: Interference | None) ->
     if not facts.has("ttft") and not facts.has("gateway_ttft"):
         why = beside_names(facts.reading("ttft").why) or say("No figure in this window.")
         return Said(State.UNKNOWN, say("Nobody can tell which stage is slow: the time to first token is not measured. {why}", why=why))
-    rows, steps = named(facts, verdict), during(facts, verdict.episodes)
+    rows, steps = named(facts, verdict), during(facts, main_episode(verdict.episodes))
     stages = breakdown(facts, rows)
     figures = first_token_figures.figures(facts, verdict, stages, steps)
     advice = (*_warnings(facts, verdict, stages), *_change(verdict), *_interferes(interference))
@@ -66,17 +67,22 @@ def _says(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> Sai
 
 
 def _slow(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> Message:
-    """The slow stage's part of the first token, where and when."""
-    where = where_words(facts, {name for episode in verdict.episodes for name in episode.replicas})
-    when = when_words(facts, verdict.episodes)
-    means, stage = stages.over(steps), verdict.stage
-    whole = stages.ttft[steps]
-    if stage is None or stage not in means or not np.isfinite(whole).any():
+    """The slow stage's part of the first token, where and when: of the episode that the diagnosis tells of, with its figures."""
+    main = main_episode(verdict.episodes)
+    where = where_words(facts, {name for episode in main for name in episode.replicas})
+    when = when_words(facts, main)
+    means, stage = first_token_figures.means(verdict, stages, steps), verdict.stage
+    mean = first_token_figures.whole(verdict, stages, steps)
+    if stage is None or stage not in means or mean is None:
         return say("The first token is slow on {where}, {when}; which stage it is, is not measured.", where=where, when=when)
-    part, ttft = Quantity(means[stage], "seconds"), Quantity(float(np.nanmean(whole)), "seconds")
+    part, ttft = Quantity(means[stage], "seconds"), Quantity(mean, "seconds")
     if stage == "network":
         return say(
             "The network: {part} on top of the {ttft} in which the engines give the first token, {when}.", part=part, ttft=ttft, when=when
+        )
+    if part.value > ttft.value:  # measured at the finish, of requests that began earlier
+        return say(
+            "{stage}: all of the {ttft} to the first token on {where}, {when}.", stage=_HEADS[stage], ttft=ttft, where=where, when=when
         )
     return say(
         "{stage}: {part} of the {ttft} to the first token on {where}, {when}.",

@@ -37,30 +37,55 @@ def usual_of(verdict: Verdict, signal: str) -> float | None:
     return next((piece.baseline for piece in verdict.evidence if piece.signal == signal), None)
 
 
+def means(verdict: Verdict, stages: Breakdown, steps: Mask) -> dict[str, float]:
+    """The mean of each stage: the diagnosis' own figures while its row applies, so that both pages say the same; else over `steps`."""
+    told = {name: _told(verdict, signal) for name, signal in EVIDENCE.items()} if verdict.state is State.APPLIES else {}
+    found = {name: value for name, value in told.items() if value is not None}
+    return found if verdict.stage in found else stages.over(steps)
+
+
+def whole(verdict: Verdict, stages: Breakdown, steps: Mask) -> float | None:
+    """The engines' mean time to first token: of the same stretch as `means`. None where it is not measured."""
+    told = _told(verdict, "ttft") if verdict.state is State.APPLIES and verdict.stage != "network" else None
+    if told is not None:
+        return told
+    known = stages.ttft[steps]
+    return float(np.nanmean(known)) if np.isfinite(known).any() else None
+
+
+def _told(verdict: Verdict, signal: str) -> float | None:
+    return next((piece.value for piece in verdict.evidence if piece.signal == signal), None)
+
+
 def _mean(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> Figure:
-    title = say("Time to first token, mean")
-    if not np.isfinite(stages.ttft[steps]).any():
+    title, mean = say("Time to first token, mean"), whole(verdict, stages, steps)
+    if mean is None:
         return Figure(title, None, "seconds", facts.reading("ttft").why, None, State.UNKNOWN)
     inner = verdict.stage != "network"  # which stands in front of the engines
     state = verdict.state if verdict.state in (State.APPLIES, State.SUSPECTED) and inner else None
-    words = say("in this window") if verdict.state is not State.APPLIES else say("while it was slow") if inner else say("in the engines")
-    return Figure(title, float(np.nanmean(stages.ttft[steps])), "seconds", words, usual_of(verdict, "ttft"), state)
+    if verdict.state is not State.APPLIES:
+        words = say("mean of the window")
+    elif not inner:
+        words = say("in the engines, while the row applied")
+    else:
+        words = say("mean while the row applied") if len(verdict.episodes) < 2 else say("mean of the longest time that the row applied")
+    return Figure(title, mean, "seconds", words, usual_of(verdict, "ttft"), state)
 
 
 def _stage(verdict: Verdict, stages: Breakdown, steps: Mask) -> Figure | None:
     """The slow stage, else the largest of the engine's own."""
-    means = stages.over(steps)
-    inner = {name: value for name, value in means.items() if name != "network"}
+    found = means(verdict, stages, steps)
+    inner = {name: value for name, value in found.items() if name != "network"}
     name = verdict.stage or (max(inner, key=lambda each: inner[each]) if len(inner) > 1 else None)
-    if name is None or name not in means:
+    if name is None or name not in found:
         return None
     usual = usual_of(verdict, EVIDENCE[name]) if name in EVIDENCE else None
-    part = Quantity(means[name] / sum(means.values()), "ratio")
+    part = Quantity(found[name] / sum(found.values()), "ratio")
     if verdict.stage:
         words = say("{part} of the mean first token", part=part)
-        return Figure(say("Slow stage: {stage}", stage=TITLES[name]), means[name], "seconds", words, usual, State.APPLIES)
-    words = say("{part} of the mean first token", part=Quantity(means[name] / sum(inner.values()), "ratio"))
-    return Figure(say("Largest stage: {stage}", stage=TITLES[name]), means[name], "seconds", words, usual)
+        return Figure(say("Slow stage: {stage}", stage=TITLES[name]), found[name], "seconds", words, usual, State.APPLIES)
+    words = say("{part} of the mean first token", part=Quantity(found[name] / sum(inner.values()), "ratio"))
+    return Figure(say("Largest stage: {stage}", stage=TITLES[name]), found[name], "seconds", words, usual)
 
 
 def _percentile(facts: Facts, window: Mask) -> Figure:
@@ -105,8 +130,13 @@ def _within(facts: Facts, window: Mask, signal: str, limit: str) -> Figure:
     state = State.CLEAR if found.low >= wanted else State.APPLIES if found.high < wanted else State.SUSPECTED
     if found.exact or found.high - found.low < _SAME:
         late, most = Quantity(1.0 - found.low, "ratio"), Quantity(1.0 - wanted, "ratio")
-        return Figure(titles[signal], found.low, "ratio", say("{late} come later, {most} may", late=late, most=most), None, state)
-    words = say("or more, up to {high}; wanted: {wanted}", high=Quantity(found.high, "ratio"), wanted=Quantity(wanted, "ratio"))
+        words = say("{late} come later, {most} may", late=late, most=most)
+        if late.value > most.value and round(100 * late.value) == round(100 * most.value):
+            words = say("a little more than the {most} that may come later", most=most)
+    else:
+        words = say("or more, up to {high}; wanted: {wanted}", high=Quantity(found.high, "ratio"), wanted=Quantity(wanted, "ratio"))
+    if signal == "itl":
+        words = say("{words}; of tokens, not of requests", words=words)
     return Figure(titles[signal], found.low, "ratio", words, None, state)
 
 

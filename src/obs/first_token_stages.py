@@ -15,14 +15,15 @@ from obs.conditions import hold
 from obs.facts import Facts
 from obs.series import Array, Mask, divide
 from obs.symptoms import PRESSURE
-from obs.text import Message, say
+from obs.text import Message
+from obs.titles import REMAINDER, STAGES
 
 TITLES: dict[str, Message] = {
-    "queue": say("queue"),
-    "prefill": say("prefill"),
-    "tokenization": say("tokenization and front end"),
-    "remainder": say("remainder, not told apart"),
-    "network": say("network"),
+    "queue": STAGES["queue"],
+    "prefill": STAGES["prefill"],
+    "tokenization": STAGES["tokenization"],
+    "remainder": REMAINDER,
+    "network": STAGES["network"],
 }
 READS = {
     "queue": "queue_time",

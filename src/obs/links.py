@@ -34,15 +34,21 @@ _OWN = (
     "bundle",
     "incident",
     "kiosk",
+    "plan",
+    "refresh",
     "view",
     "no_page",
 )
-_IGNORED = ("orgId", "refresh", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
+_IGNORED = ("orgId", "theme", "viewPanel", "editPanel")  # Grafana's, which people paste along
 RESERVED = frozenset((*_OWN, *_IGNORED, "timezone", "embed", "embed_options"))  # Grafana's zone; Streamlit's own
 _TRACKING = re.compile(r"utm_\w+|fbclid|gclid|msclkid|mc_[ce]id")  # what mailers and chats append; nobody means it
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # Prometheus' rule for label names
 _BUNDLE = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _INCIDENT = re.compile(r"[0-9a-f]{16}")
+_PLAN = re.compile(r"[A-Za-z0-9_.~-]{1,3000}")  # `obs.memory.choice` knows its words
+_REFRESH = re.compile(r"(\d{1,6})(s|m|h)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+LEAST_REFRESH, MOST_REFRESH = 15, 86400  # seconds: a moving window moves every 15 s
 _SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
 DEFAULT_SECONDS = 3600.0  # the last hour; before `to` where only that is given
 
@@ -64,6 +70,8 @@ class View:
     bundle: str | None = None  # content id of a known bundle
     incident: str | None = None  # id of a saved incident
     kiosk: bool = False
+    plan: str | None = None  # the planner's inputs on the GPU memory page, as `obs.memory.choice` writes them
+    refresh: int | None = None  # seconds between two refreshes of a live window, 0 for never
 
 
 def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[Message, ...]]:
@@ -96,6 +104,8 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         bundle=one("bundle", _bundle),
         incident=one("incident", _incident),
         kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
+        plan=one("plan", _plan),
+        refresh=int(often) if (often := one("refresh", _refresh)) is not None else None,
     )
     for asked in params.get("no_page", ())[-1:]:
         notes.append(say("There is no page {page}; this is the diagnosis.", page=Names((f"/{asked}",))))
@@ -133,12 +143,14 @@ def params(view: View) -> list[tuple[str, str]]:
     pairs += [("tz", view.zone), ("lang", view.lang), ("row", view.row)]
     pairs += zip(("compare_from", "compare_to"), view.compare or (), strict=False)
     pairs += [("change", view.change), ("source", view.source), ("bundle", view.bundle)]
-    pairs += [("incident", view.incident), ("kiosk", "1" if view.kiosk else None)]
+    pairs += [("incident", view.incident), ("kiosk", "1" if view.kiosk else None), ("plan", view.plan)]
+    pairs += [("refresh", None if view.refresh is None else _often(view.refresh))]
     return [(name, value) for name, value in pairs if value]
 
 
 def pinned(view: View, window: Window, *, zone: str = "", lang: str = "", compare: Window | None = None) -> View:
-    """The view to share: absolute times, the sharer's zone and language, nothing that depends on who opens it or when.
+    """The view to share: absolute times, the sharer's zone and language, nothing that depends on who opens it or when, and no more than
+    its page shows.
 
     `window` and `compare` are the resolved ones; `zone` and `lang` fill what the view leaves to the browser.
     """
@@ -149,6 +161,8 @@ def pinned(view: View, window: Window, *, zone: str = "", lang: str = "", compar
         zone=view.zone or zone or "UTC",
         lang=view.lang or lang or "en",
         compare=(rfc3339(compare.start), rfc3339(compare.end)) if compare else view.compare,
+        plan=view.plan if view.page == "memory" else None,
+        refresh=None,  # its window stands still
     )
 
 
@@ -220,6 +234,28 @@ def _change(text: str) -> str:
     if text not in TRIALS:
         raise CallError(say("There is no change {text}; there are {known}.", text=Names((text,)), known=Names(tuple(TRIALS))))
     return text
+
+
+def _plan(text: str) -> str:
+    if not _PLAN.fullmatch(text):
+        raise CallError(say("This cannot be a plan."))
+    return text
+
+
+def _refresh(text: str) -> str:
+    """Seconds, as a text: `30s`, `1m`, `off`. More often than the window moves would show nothing new."""
+    if text in ("off", "0", "0s"):
+        return "0"
+    found = _REFRESH.fullmatch(text)
+    if found is None:
+        raise CallError(say("{text} is no interval; write 30s, 1m or off.", text=Names((text,))))
+    return str(min(MOST_REFRESH, max(LEAST_REFRESH, int(found[1]) * _SECONDS[found[2]])))
+
+
+def _often(seconds: int) -> str:
+    if not seconds:
+        return "off"
+    return f"{seconds // 60}m" if seconds % 60 == 0 else f"{seconds}s"
 
 
 def _source(text: str) -> str:

@@ -71,7 +71,10 @@ def _row(facts: Facts, judged: Judged, names: tuple[str, ...]) -> Row:
         mask = (judged.applies if found else judged.shown) & steps
         stage = judged.stages.leading(mask)[0] if mask.any() else None
         told = [e for e in evidence if e.signal != "network" and (e.signal != "gateway_ttft" or e.value is not None)]  # the stage says it
-        evidence = (*(averaged(facts, e, mask) for e in told), *stage_evidence(facts, judged.stages, mask, stage))
+        evidence = (
+            *(averaged(facts, e, mask, bool(found)) for e in told),
+            *stage_evidence(facts, judged.stages, mask, stage, bool(found)),
+        )
     if judged.symptom.every:
         evidence = (*evidence, *retry_evidence(facts, steps, bool(found)))
     evidence = tuple(weigh.pooled(facts, e, steps) for e in evidence)

@@ -19,11 +19,13 @@ from obs.symptoms import STAGES
 
 @dataclass(frozen=True)
 class Stages:
-    """Means, what is usual of them, and rises over it by stage, [replicas, steps] each, seconds; NaN where a stage is not measured."""
+    """Means, what is usual of them, and rises over it by stage, [replicas, steps] each, seconds; NaN where a stage is not measured.
+    `queued`: where more requests wait than is usual, so that the remainder is no stage of its own."""
 
     means: tuple[Array, ...]
     usual: tuple[Blocks, ...]
     rises: Array  # [len(STAGES), replicas, steps]
+    queued: Mask
 
     def share(self, rise: Array) -> Array:
         """The slowest stage's part of `rise`, the first token's own, or of all stages' rises if that is more. Seconds."""
@@ -51,7 +53,7 @@ def stages(facts: Facts, queued: Mask) -> Stages:
         np.maximum(mean - np.where(np.isfinite(before), before, 0.0), 0.0, out=rise)
     rises[0] = np.where(queued, np.nan_to_num(rises[0]) + np.nan_to_num(rises[1]), rises[0])
     rises[1] = np.where(queued, 0.0, rises[1])
-    return Stages(means, base, rises)
+    return Stages(means, base, rises, queued)
 
 
 def _usual(facts: Facts, values: Array) -> Blocks:

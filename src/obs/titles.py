@@ -29,10 +29,11 @@ STANCES: Mapping[Stance, Message] = {
 }
 STAGES: Mapping[str, Message] = {
     "queue": say("queue"),
-    "tokenization": say("tokenization"),
+    "tokenization": say("tokenization and front end"),  # what is neither queue nor prefill, while no queue stands: no engine measures it
     "prefill": say("prefill"),
     "network": say("network"),
 }
+REMAINDER = say("remainder, not told apart")  # the same while a queue stands: the wait of who is not finished is in it
 STATUSES: Mapping[Status, Message] = {
     Status.MEASURED: say("measured"),
     Status.NO_TRAFFIC: say("no traffic"),

@@ -61,6 +61,7 @@ class Evidence:
     replicas: tuple[str, ...] = ()
     metric: str | None = None
     promql: str | None = None
+    of: Message | None = None  # what the figure is: the highest and when, or the mean of which stretch; `says` has it too
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import KV, states, too_wide
+from tests.browser.moving import Clock, ahead
 
 
 @pytest.fixture
@@ -23,6 +24,28 @@ def keep(page: Page, base: str, title: str, notes: str, query: str = "") -> str:
     page.get_by_role("button", name="Keep", exact=True).click()
     page.locator(".incident .headline", has_text=title).wait_for()
     return page.url
+
+
+def test_what_was_typed_is_kept_though_the_window_has_another_headline_by_then(
+    backfill: Callable[[str], str],
+    dashboard: Callable[..., str],
+    person: Callable[..., Page],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The field of the title begins with the headline: when that changes, what a person has typed meanwhile must not go with it."""
+    clock = Clock(tmp_path, monkeypatch)
+    base = dashboard(prometheus_url=backfill(ahead(0.0)), notes_dir=str(tmp_path / "notes"))
+    page, typed = person(), "Decode pool short of KV space after the rollout of 20:10, seen by the on-call of the night shift " * 2
+    page.goto(f"{base}/incidents?from=now-30m&to=now")
+    page.get_by_role("button", name="Keep this window").click()
+    expect(page.get_by_label("Title")).not_to_have_value("")
+    begun = page.get_by_label("Title").input_value()
+    page.get_by_label("Title").fill(typed.strip())
+    clock.move(7200)  # the samples have ended: the headline of the last half hour is another one
+    page.get_by_role("button", name="Keep", exact=True).click()  # without having left the field
+    expect(page.locator(".incident .headline")).to_have_text(typed.strip())
+    assert begun not in page.locator(".then").inner_text()  # of the window as it was kept
 
 
 def edit(page: Page, text: str) -> None:

@@ -20,6 +20,8 @@ def opened(page: Page, url: str) -> Page:
     page.goto(url)
     page.wait_for_selector(".obs .said .headline")
     page.wait_for_selector(".obs .plan")
+    styled = "getComputedStyle(document.querySelector('.obs .plan .label')).textTransform === 'uppercase'"
+    page.wait_for_function(styled)
     return page
 
 
@@ -113,6 +115,42 @@ def test_what_happened_stands_on_one_time_line_and_what_fills_the_gpu_has_its_or
     longest.press("Enter")
     page.wait_for_function("document.querySelector('.table.lengths tbody')?.innerText.includes('131,072')")
     assert lengths(page)[0][2] == "9.21 GB (8.58 GiB)"
+
+
+def test_a_plan_is_a_link_and_is_held_against_the_engine_only_where_it_is_of_the_model_that_runs(
+    sample: str, person: Callable[..., Page]
+) -> None:
+    page = opened(person(), f"{sample}/memory?{KV}")
+    assert "Not compared: tiny-llama runs here, and this plan is for Llama 3.1 70B." in page.inner_text(".st-key-panel-planner")
+    assert "tiny-llama is none of the listed models" in page.inner_text(".st-key-panel-planner")
+    choose(page, "GPU", "NVIDIA H200 141GB")
+    page.wait_for_function("location.search.includes('h200')")
+    choose(page, "Model", "another: its config.json")
+    paste = page.get_by_label("Paste the model's config.json")
+    paste.fill(json.dumps(CONFIG))
+    paste.press("Control+Enter")
+    page.wait_for_function("location.search.includes('config~')")
+    seqs = page.get_by_label("max_num_seqs")
+    seqs.fill("99")
+    seqs.press("Enter")
+    page.wait_for_function("location.search.includes('~seqs~99~')")
+    page.get_by_text("This plan is for the model that runs here, under another name").click()
+    page.wait_for_function("location.search.includes('~runs~1')")
+    page.wait_for_function("document.body.innerText.includes('The engine holds 25,600')")  # compared, and explained
+    shown, fits = items(page), lengths(page)
+    assert shown["KV cache of a token"] == "131 kB (128 KiB)"
+    assert "The difference is" in page.inner_text(".st-key-panel-planner")
+
+    other = opened(person(), page.url)  # another person, with the link alone
+    other.wait_for_function("document.body.innerText.includes('The engine holds 25,600')")
+    assert items(other) == shown
+    assert lengths(other) == fits
+    other.wait_for_function("document.querySelector('input[aria-label=max_num_seqs]').value === '99'")
+    other.get_by_role("link", name="KV cache", exact=True).click()
+    other.wait_for_function("location.pathname === '/kv'")
+    other.get_by_role("link", name="GPU memory", exact=True).click()
+    other.wait_for_selector(".obs .plan")
+    assert items(other) == shown
 
 
 def test_the_page_fits_390_pixels_in_spanish(sample: str, person: Callable[..., Page]) -> None:

@@ -118,7 +118,13 @@ def test_a_live_view_refreshes_by_itself_and_a_pinned_one_does_not(
     assert _age(page) > first  # the recording has ended: what is shown grows old, and counts on between two refreshes
     shown = page.inner_text(".age")
     page.wait_for_function("before => document.querySelector('.age').innerText !== before", arg=shown, timeout=4000)
-    assert parse_qs(urlsplit(page.url).query) == {"from": ["now-15m"], "to": ["now"]}
+    assert parse_qs(urlsplit(page.url).query) == {"from": ["now-15m"], "to": ["now"], "refresh": ["15s"]}
+    page.get_by_role("link", name="Queue", exact=True).click()  # the wish stays, over the pages and a reload
+    page.wait_for_function("location.pathname === '/queue' && location.search.includes('refresh=15s')")
+    page.reload()
+    page.wait_for_selector(".obs .said .headline")
+    page.locator(".st-key-reader button").first.click()
+    page.wait_for_selector("[data-testid=stPopoverBody] [aria-checked=true] >> text=15 s")
 
     found = api(base, "from=now-15m&to=now")["window"]
     pinned = answered(person(), f"{base}/?from={found['from']}&to={found['to']}")

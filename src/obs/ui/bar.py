@@ -16,7 +16,7 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 from obs.errors import CallError
 from obs.links import View
 from obs.text import Names
-from obs.ui import address, last_incident
+from obs.ui import address, last_incident, screen
 from obs.ui.markup import show, tag
 from obs.ui.reader import Reader
 from obs.window import Window, parse_time, rfc3339
@@ -69,8 +69,13 @@ def _chip(view: View, label: str, values: tuple[str, ...], _: Reader) -> None:
 
 
 def refresh_seconds() -> int:
-    """How often a live view refreshes; 0 for never. The reader's wish, not the view's: it is in no link."""
-    return int(st.session_state.get("refresh_wish", REFRESH_DEFAULT))
+    """How often the view on the screen refreshes while its window moves; 0 for never."""
+    return often(screen.current().view)
+
+
+def often(view: View) -> int:
+    """What a view says of it, else the default."""
+    return REFRESH_DEFAULT if view.refresh is None else view.refresh
 
 
 def _popover(key: str, label: str, icon: str) -> PopoverContainer:
@@ -212,7 +217,7 @@ def _reader(view: View, _: Reader) -> None:
     zones = ["", "UTC", *sorted(available_timezones() - {"UTC", "localtime"})]
     st.session_state["zone_wish"] = view.zone if view.zone in zones else ""
     st.session_state["lang_wish"] = _.lang
-    st.session_state["refresh_shown"] = refresh_seconds()
+    st.session_state["refresh_shown"] = often(view)
 
     def zone() -> None:
         address.go(replace(view, zone=st.session_state["zone_wish"] or ""))
@@ -222,14 +227,15 @@ def _reader(view: View, _: Reader) -> None:
 
     def refresh() -> None:
         if (wish := st.session_state["refresh_shown"]) is not None:
-            st.session_state["refresh_wish"] = wish
+            address.go(replace(view, refresh=wish))
 
     st.selectbox(
         _("Time zone"), zones, key="zone_wish", on_change=zone, format_func=lambda name: name or _("this browser: {zone}", zone=browser)
     )
     st.segmented_control(_("Language"), list(_LANGUAGES), key="lang_wish", on_change=lang, format_func=_LANGUAGES.__getitem__)
+    choices = sorted({*REFRESH, often(view)})
     st.segmented_control(
-        _("Refresh while live"), REFRESH, key="refresh_shown", on_change=refresh, format_func=lambda s: _.length(s) if s else _("off")
+        _("Refresh while live"), choices, key="refresh_shown", on_change=refresh, format_func=lambda s: _.length(s) if s else _("off")
     )
 
 

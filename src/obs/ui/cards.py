@@ -131,7 +131,7 @@ def evidence_line(piece: Evidence, verdict: Verdict, diagnosis: Diagnosis, cours
         "div",
         title,
         figure,
-        tag("span", _held_against(piece, _), cls="against"),
+        _held_against(piece, _),
         line or tag("span", cls="spark none"),
         cls=f"line {piece.stance.value}",
     )
@@ -148,13 +148,15 @@ def why_missing(says: Message, _: Reader) -> str:
     return _.tell(why if isinstance(why, Message) else says)
 
 
-def _held_against(piece: Evidence, _: Reader) -> str:
+def _held_against(piece: Evidence, _: Reader) -> Html:
+    """What the figure is, and below it what it is held against."""
     parts = []
     if piece.threshold is not None:
         parts.append(_("threshold {figure}", figure=_.figure(piece.threshold, piece.unit)).replace(" ", "\u00a0"))
     if piece.baseline is not None:
         parts.append(_("before {figure}", figure=_.figure(piece.baseline, piece.unit)).replace(" ", "\u00a0"))
-    return " · ".join(parts)
+    what = tag("span", _.tell(piece.of), cls="of") if piece.of is not None else None
+    return tag("span", what, tag("span", " · ".join(parts)) if parts else None, cls="against")
 
 
 def _change(verdict: Verdict, look: str, _: Reader) -> Html:

@@ -58,7 +58,12 @@ def draw(screen: Screen) -> None:
         _trial(concluded, _)
     _diagnoses(((other.answer, other.window), (answer, screen.window)), screen)
     moved = [c for c in found if c.moved]
-    show(tag("div", tag("div", _("Every figure, what changed most first"), cls="title", role="heading", aria_level=2), cls="panel"))
+    note = _(
+        "A mean is over all requests of its window; every other figure is the median of its minutes, neither the highest nor the sum, of "
+        "the worst replica where it is a share, else of all together."
+    )
+    title = tag("div", _("Every figure, what changed most first"), cls="title", role="heading", aria_level=2)
+    show(tag("div", title, tag("div", note, cls="note"), cls="panel"))
     show(_table(moved or found[:_FIGURES], _))
     if moved and len(moved) < len(found):
         with st.expander(_("{n} figures did not change", n=len(found) - len(moved))):

@@ -142,7 +142,10 @@ def _shares(here: _Page) -> None:
         lines += [(name, low)] if exact else [(_("{name}: at least", name=name), low), (_("{name}: at most", name=name), high)]
         colors += [color] if exact else [color, color]
     course = Course(tuple(name for name, _values in lines), np.stack([values for _name, values in lines])) if lines else None
-    note = _("Buckets tell the part under their own edges. For an objective between two edges it lies between the two lines.")
+    note = _(
+        "First tokens are a share of the requests, tokens a share of the tokens and not of requests: the histogram of inter-token latency "
+        "counts each. Buckets tell the part under their own edges; for an objective between two of them it lies between the two lines."
+    )
     panel(
         here.screen, "shares", _("Within the objectives"), course, "ratio", signals=("ttft", "itl"), replicas=False, low=True, row=ROW,
         rules=(threshold(here.screen, "objective_share"),), note=note, colors=colors,

@@ -20,6 +20,7 @@ from obs.ui.screen import Screen
 from obs.window import Window
 
 _SAID = "incident_said"
+_TITLE, _TEXT, _READINGS = "keep_title", "keep_text", "keep_readings"
 
 
 def draw(store: Store, screen: Screen) -> None:
@@ -30,15 +31,22 @@ def draw(store: Store, screen: Screen) -> None:
     )  # fmt: skip
     if not popover.open or screen.window is None:
         return
+    _begun(screen)
     with popover, st.form("keep_form", border=False):
         show(tag("div", _.window(screen.window.start, screen.window.end), cls="label"))
-        title = st.text_input(_("Title"), value=_title(screen), max_chars=LONGEST_TITLE)
-        text = st.text_area(_("Notes (Markdown)"), max_chars=LONGEST_NOTES, height=160)
-        with_readings = st.checkbox(
-            _("Keep the readings too, so that it opens when Prometheus has forgotten it"), value=screen.answer is not None
-        )  # fmt: skip
+        title = st.text_input(_("Title"), key=_TITLE, max_chars=LONGEST_TITLE)
+        text = st.text_area(_("Notes (Markdown)"), key=_TEXT, max_chars=LONGEST_NOTES, height=160)
+        with_readings = st.checkbox(_("Keep the readings too, so that it opens when Prometheus has forgotten it"), key=_READINGS)
         if st.form_submit_button(_("Keep"), type="primary"):
             _keep(store, screen, screen.window, title, text, with_readings)
+
+
+def _begun(screen: Screen) -> None:
+    """What the form begins with, once: a moving window has another headline by the time that Keep is pressed, and a field whose
+    beginning changes is another field to Streamlit, without what was typed."""
+    for key, begin in ((_TITLE, _title(screen)), (_TEXT, ""), (_READINGS, screen.answer is not None)):
+        if key not in st.session_state:
+            st.session_state[key] = begin
 
 
 def said(screen: Screen) -> None:

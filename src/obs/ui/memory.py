@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from obs import gpu, gpu_events, gpu_use
+from obs import gpu, gpu_events, gpu_live, gpu_use
 from obs.course import Course
 from obs.facts import Facts
 from obs.gpu_use import Use
@@ -57,18 +57,32 @@ def _charts(screen: Screen, facts: Facts) -> None:
 
 
 def _planner(screen: Screen, facts: Facts, use: Use | None) -> Plan | None:
-    """The planner; gives its plan, where the choices make one and its model is the one that runs."""
+    """The planner; gives its plan where it is of the model that runs."""
     _ = screen.reader
     with st.container(key="panel-planner"):
         title = tag("div", _("Planner: what would fit"), cls="title", role="heading", aria_level=2)
-        note = _("Nothing is changed by it. Start with what runs now: the engine's own figures stand beside the plan's.")
-        show(tag("div", title, tag("div", note, cls="note"), cls="panel"))
-        found = memory_planner.wanted(facts, use, _)
+        show(tag("div", title, tag("div", _note(facts, screen), cls="note"), cls="panel"))
+        found = memory_planner.wanted(facts, use, screen)
         if found.plan is not None:
-            show(memory_plan.drawn(found.plan, facts, _))
+            show(memory_plan.drawn(found.plan, _))
+            memory_plan.against(found.plan, found.choice, facts, use, screen)
         elif found.wrong is not None:
             show(tag("div", icon("unknown"), tag("span", _.tell(found.wrong)), cls="fits-line wrong", role="alert"))
-    return found.plan if found.told else None
+    return found.plan if memory_planner.runs(found.choice, facts) else None
+
+
+def _note(facts: Facts, screen: Screen) -> str:
+    """What the planner starts with."""
+    _, names = screen.reader, gpu_live.names(facts)
+    if gpu_live.guessed(facts) is not None:
+        return _("Nothing is changed by it. It starts with what runs now, and what you choose is part of the link.")
+    if screen.view.plan or not names:
+        return _("Nothing is changed by it. What you choose is part of the link.")
+    return _(
+        "Nothing is changed by it. {name} is none of the listed models: until you choose, this is an example. What you choose is part of "
+        "the link.",
+        name=Names(names),
+    )
 
 
 def _split(screen: Screen, use: Use | None, plan: Plan | None) -> None:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import streamlit as st
+
 from obs import gpu_live
 from obs.facts import Facts
-from obs.gpu_use import planned
+from obs.gpu_use import Use, planned
+from obs.memory.choice import Choice, written
 from obs.memory.compare import Live, Stands, compare
 from obs.memory.figure import Band, Figure
 from obs.memory.listed import models
 from obs.memory.plan import Fits, Plan
 from obs.text import Names, Quantity
+from obs.ui import address, memory_planner
+from obs.ui.bar import escaped
 from obs.ui.icons import icon
-from obs.ui.markup import Html, tag
+from obs.ui.markup import Html, show, tag
 from obs.ui.memory_bar import bar, origin, table
 from obs.ui.reader import Reader
+from obs.ui.screen import Screen
 
 _LOOKS = {Fits.YES: "clear", Fits.PERHAPS: "suspected", Fits.TOO_LONG: "applies", Fits.NO: "applies"}
 _STANDS = {Stands.WITHIN: "clear", Stands.ABOVE: "suspected", Stands.BELOW: "suspected", Stands.UNKNOWN: "unknown"}
 
 
-def drawn(plan: Plan, facts: Facts, _: Reader) -> Html:
-    """The whole answer of the planner."""
+def drawn(plan: Plan, _: Reader) -> Html:
+    """The plan."""
     look = _LOOKS[plan.fits]
     return tag(
         "div",
@@ -34,7 +42,6 @@ def drawn(plan: Plan, facts: Facts, _: Reader) -> Html:
         table(planned(plan), _),
         _model(plan, _),
         _sequences(plan, _),
-        _against(plan, facts, _),
         tag("ul", [tag("li", _.tell(note)) for note in plan.setup.shape.notes], cls="advice") if plan.setup.shape.notes else None,
         cls="plan panel",
     )
@@ -86,28 +93,56 @@ def _sequences(plan: Plan, _: Reader) -> Html:
     return tag("div", title, tag("div", note, cls="note"), tag("table", head, tag("tbody", rows), cls="table fits lengths"))
 
 
-def _against(plan: Plan, facts: Facts, _: Reader) -> Html:
-    """The plan against what the engine shows; of several replicas the one that holds the least."""
+def against(plan: Plan, chosen: Choice, facts: Facts, use: Use | None, screen: Screen) -> None:
+    """The plan against what the engine shows, where its model is the one that runs; else which one runs, and how to plan that."""
+    _ = screen.reader
+    title = tag("div", _("Against the engine"), cls="label")
+    if memory_planner.runs(chosen, facts):
+        show(tag("div", title, _compared(plan, facts, _), cls="plan panel"))
+    else:
+        show(tag("div", title, tag("div", _foreign(plan, facts, _), cls="note foreign"), cls="plan panel"))
+    _ways(chosen, facts, use, screen)
+
+
+def _foreign(plan: Plan, facts: Facts, _: Reader) -> str:
+    """Why nothing is compared."""
+    names, model = gpu_live.names(facts), plan.setup.shape.name
+    if not names:
+        return _("Not compared: no engine in view tells which model it runs.")
+    if len(names) > 1:
+        return _("Not compared: several models run in view, {names}. Choose one of them under Scope.", names=Names(names))
+    return _("Not compared: {name} runs here, and this plan is for {model}.", name=Names(names), model=model)
+
+
+def _ways(chosen: Choice, facts: Facts, use: Use | None, screen: Screen) -> None:
+    """To the plan of what runs; or to say that this is what runs, where no name tells."""
+    _, view, guess = screen.reader, screen.view, gpu_live.guessed(facts)
+    if guess is not None:
+        if guess != chosen.model:
+            target = replace(view, plan=written(gpu_live.preset(facts, use)))
+            words = _("Plan {model}, which runs here", model=models()[guess].name)
+            st.button(escaped(words), key="plan_running", on_click=address.go, args=(target,))
+        return
+    if len(gpu_live.names(facts)) > 1:
+        return
+    st.session_state["plan_runs"] = chosen.runs
+
+    def said() -> None:
+        address.go(replace(view, plan=written(replace(chosen, runs=bool(st.session_state["plan_runs"])))))
+
+    st.checkbox(_("This plan is for the model that runs here, under another name"), key="plan_runs", on_change=said)
+
+
+def _compared(plan: Plan, facts: Facts, _: Reader) -> list[Html | None]:
+    """The capacity, of several replicas that of the one that holds the least, and what explains a difference."""
     found = compare(plan, gpu_live.level(facts, "kv_capacity_tokens"), Live(utilization=gpu_live.level(facts, "gpu_memory_share")))
     look = _STANDS[found.stands]
-    guess, names = gpu_live.guessed(facts), tuple(dict.fromkeys(r.model for r in facts.readings.replicas if r.model))
-    other = None
-    if names and (guess is None or models()[guess].name != plan.setup.shape.name):
-        words = _(
-            "The engine calls its model {name}; the plan is for {model}. Choose the one that runs.",
-            name=Names(names),
-            model=plan.setup.shape.name,
-        )
-        other = tag("div", words, cls="note")
     difference = None
     if found.difference is not None and found.difference.value:
         size = Quantity(abs(found.difference.value) * plan.token_on_gpu.value, "binary_bytes")
         difference = tag("div", _("The difference is {size} on each GPU.", size=size), cls="note")
-    return tag(
-        "div",
-        tag("div", _("Against the engine"), cls="label"),
-        other,
+    return [
         tag("div", icon(look), tag("span", _.tell(found.says)), cls=f"fits-line small {look}"),
         difference,
         tag("ul", [tag("li", _.tell(reason)) for reason in found.reasons], cls="advice") if found.reasons else None,
-    )
+    ]

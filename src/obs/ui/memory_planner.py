@@ -1,8 +1,10 @@
-"""The planner: a model, a GPU and an engine's settings in; weights, KV cache and what fits out, held against what the engine shows."""
+"""The planner's inputs: a model, a GPU and an engine's settings, preset by the window and kept in the link once somebody changes them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -10,124 +12,134 @@ from obs import gpu_live
 from obs.errors import CallError
 from obs.facts import Facts
 from obs.gpu_use import Use
-from obs.memory.config_json import from_config
+from obs.memory import choice
+from obs.memory.choice import FILE, GIVEN, MEASURED, Choice
 from obs.memory.dtype import KV_BYTES, WEIGHT_DTYPES
 from obs.memory.fields import MOST_CHARACTERS
-from obs.memory.figure import GIB
-from obs.memory.figure import Figure as Size
-from obs.memory.kv import KvCache
-from obs.memory.listed import Gpu, gpus, model, models
+from obs.memory.listed import gpus, models
 from obs.memory.plan import Plan, plan
-from obs.memory.setup import Setup, default_limits, given_gpu, listed_gpu, measured_gpu
-from obs.memory.shape import ModelShape
-from obs.memory.split import Parallel
-from obs.text import Message, say
+from obs.text import Message
+from obs.ui import address
+from obs.ui.failure import noted
+from obs.ui.markup import show, tag
 from obs.ui.reader import Reader
+from obs.ui.screen import Screen
 
-FILE, MEASURED, GIVEN = "config.json", "measured", "given"
 _TENSOR, _PIPELINE = (1, 2, 4, 8, 16, 32), (1, 2, 3, 4, 6, 8)
-_DEFAULT_MODEL, _DEFAULT_GPU = "llama-3.1-70b", "h100-80gb"
+_KEYS = {name: f"plan_{name}" for name in (
+    "model", "weights", "kv", "gpu", "gib", "share", "tensor", "pipeline", "tokens", "seqs", "longest", "at_once", "config",
+)}  # fmt: skip
+_OF, _FILE = "plan_of", "plan_file"
+Changed = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The plan that the widgets name, or the sentence that says what is wrong with them. `told`: its model is what runs, by the engine's
-    name for it or because somebody chose it; else it is an example."""
+    """The plan that the inputs name, or the sentence that says what is wrong with them."""
 
+    choice: Choice
     plan: Plan | None
     wrong: Message | None = None
-    told: bool = False
 
 
-def wanted(facts: Facts, use: Use | None, _: Reader) -> Wanted:
-    """Draws the widgets and makes the plan."""
+def wanted(facts: Facts, use: Use | None, screen: Screen) -> Wanted:
+    """Draws the inputs and makes the plan. What a person changes becomes part of the link, whole."""
+    _, view = screen.reader, screen.view
+    preset = gpu_live.preset(facts, use)
+    chosen, notes = choice.read(view.plan, preset) if view.plan else (preset, ())
+    noted(notes, _)
+    fresh = st.session_state.get(_OF) != (view.plan, None if view.plan else preset)
+    st.session_state[_OF] = (view.plan, None if view.plan else preset)
+    for name, key in _KEYS.items():  # a control shows the link, and a person's half-typed figure stays while that is the same
+        if (fresh and (name != "config" or chosen.config)) or key not in st.session_state:
+            st.session_state[key] = getattr(chosen, name)
+
+    def changed(name: str) -> None:
+        address.go(replace(view, plan=choice.written(_typed(chosen, name, use))))
+
+    _model(chosen, _, changed)
+    _sizes(chosen, use, _, changed)
+    if chosen.model == FILE and not chosen.config:  # what is no config.json, or too long for a link, is here only
+        chosen = replace(chosen, config=str(st.session_state[_KEYS["config"]]))
     try:
-        made = plan(_setup(facts, use, _))
+        made = plan(gpu_live.setup(chosen, facts, use))
     except CallError as error:
-        return Wanted(None, error.says)
-    return Wanted(made, told=gpu_live.guessed(facts) is not None or st.session_state.get("plan_model", _DEFAULT_MODEL) != _DEFAULT_MODEL)
+        return Wanted(chosen, None, error.says)
+    if chosen.model == FILE and not choice.packed(chosen.config):
+        show(tag("div", _("This config.json is too long for a link: whoever opens yours must paste it again."), cls="note"))
+    return Wanted(chosen, made)
 
 
-def _setup(facts: Facts, use: Use | None, _: Reader) -> Setup:
-    first, second, third = st.columns([2, 1, 1], gap="small"), st.columns(4, gap="small"), st.columns(4, gap="small")
-    with first[0]:
-        shape = _shape(facts, _)
-    with first[1]:
-        weights = _weights(_)
-    with first[2]:
-        kv = st.selectbox(_("KV cache dtype"), list(KV_BYTES), index=1, key="plan_kv", format_func=str.upper)
-    with second[0]:
-        card, gpu = _gpu(use, _)
-    share = gpu_live.level(facts, "gpu_memory_share")
-    with second[1]:
-        given = 0.9 if share is None else round(share, 3)
-        utilization = st.number_input("gpu_memory_utilization", 0.01, 1.0, min(1.0, max(0.01, given)), 0.01, key="plan_share")
-    with second[2]:
-        tensor = st.selectbox(_("Tensor parallelism"), _TENSOR, key="plan_tensor", index=2 if shape.parameters > 5e10 else 0)
-    with second[3]:
-        pipeline = st.selectbox(_("Pipeline parallelism"), _PIPELINE, key="plan_pipeline")
-    batched, slots = default_limits(card) if card is not None else (8192, 256)
-    with third[0]:
-        tokens = st.number_input("max_num_batched_tokens", 1, 10_000_000, batched, 1024, key="plan_tokens")
-    with third[1]:
-        seqs = st.number_input("max_num_seqs", 1, 100_000, slots, 16, key="plan_seqs")
-    with third[2]:
-        longest = st.number_input("max_model_len", 1, 100_000_000, shape.context or 4096, 1024, key=f"plan_len_{shape.context}")
-    with third[3]:
-        at_once = st.number_input(_("Sequences at once"), 1, 100_000, gpu_live.running(facts), 1, key="plan_at_once")
-    return Setup(
-        shape, gpu, weights=weights, kv=KvCache(kv), parallel=Parallel(tensor, pipeline), gpu_memory_utilization=float(utilization),
-        max_num_batched_tokens=int(tokens), max_num_seqs=int(seqs), max_model_len=int(longest), lengths=gpu_live.lengths(facts),
-        sequences=int(at_once),
-    )  # fmt: skip
+def _typed(before: Choice, name: str, use: Use | None) -> Choice:
+    """The choice as it stands in the inputs after one of them was changed: another model or GPU brings its own presets."""
+    state: dict[str, Any] = {each: st.session_state[key] for each, key in _KEYS.items() if each != "gib" or key in st.session_state}
+    after = replace(before, **state)
+    if name == "model":
+        return gpu_live.of_model(replace(after, weights="", runs=False))
+    if name == "config":
+        return gpu_live.of_model(replace(after, runs=False))
+    return gpu_live.of_card(after, use) if name == "gpu" else after
 
 
-def _shape(facts: Facts, _: Reader) -> ModelShape:
-    """A model of the list, the one that the engines' name means first; or a config.json."""
-    known = models()
-    options = [*known, FILE]
-    guess = gpu_live.guessed(facts)
-    titles = {id_: shape.name for id_, shape in known.items()} | {FILE: _("another: its config.json")}
-    chosen = st.selectbox(
-        _("Model"), options, index=options.index(guess or _DEFAULT_MODEL), key="plan_model", format_func=titles.__getitem__
+def _model(chosen: Choice, _: Reader, changed: Changed) -> None:
+    """A model of the list, or a config.json; and its dtypes."""
+    first, second, third = st.columns([2, 1, 1], gap="small")
+    titles = {id_: shape.name for id_, shape in models().items()} | {FILE: _("another: its config.json")}
+    weights = {"": _("as published"), **{dtype.id: dtype.title for dtype in WEIGHT_DTYPES}}
+    first.selectbox(_("Model"), list(titles), key=_KEYS["model"], format_func=titles.__getitem__, on_change=changed, args=("model",))
+    second.selectbox(
+        _("Weight dtype"), list(weights), key=_KEYS["weights"], format_func=weights.__getitem__, on_change=changed, args=("weights",)
     )
-    if chosen != FILE:
-        return model(chosen)
-    text = st.text_area(_("Paste the model's config.json"), key="plan_json", height=120)
-    file = st.file_uploader(_("or upload it"), type="json", key="plan_file", max_upload_size=1)
-    return from_config(_read(file.getvalue()) if file is not None else text)
+    third.selectbox(_("KV cache dtype"), list(KV_BYTES), key=_KEYS["kv"], format_func=str.upper, on_change=changed, args=("kv",))
+    if chosen.model != FILE:
+        return
+    first.text_area(_("Paste the model's config.json"), key=_KEYS["config"], height=120, on_change=changed, args=("config",))
+
+    def taken() -> None:
+        if (file := st.session_state[_FILE]) is not None:
+            st.session_state[_KEYS["config"]] = _read(file.getvalue())
+            changed("config")
+
+    first.file_uploader(_("or upload it"), type="json", key=_FILE, max_upload_size=1, on_change=taken)
 
 
 def _read(data: bytes) -> str:
-    """The text of an uploaded file. Raises `CallError` where it is none."""
+    """The text of an uploaded file; of what is none, a text that no config.json is."""
     if len(data) > 4 * MOST_CHARACTERS:
-        raise CallError(say("This file is far larger than a config.json. Upload the config.json of the model, nothing else."))
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CallError(say("This file is no text. Upload the config.json of the model, nothing else.")) from error
+        return " " * (MOST_CHARACTERS + 1)
+    return data.decode("utf-8-sig", "replace")
 
 
-def _weights(_: Reader) -> str:
-    titles = {"": _("as published"), **{dtype.id: dtype.title for dtype in WEIGHT_DTYPES}}
-    return str(st.selectbox(_("Weight dtype"), list(titles), key="plan_weights", format_func=titles.__getitem__))
+def _sizes(chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
+    """The card, the split over cards, and the engine's settings."""
+    second, third = st.columns(4, gap="small"), st.columns(4, gap="small")
+    with second[0]:
+        _gpu(chosen, use, _, changed)
+    second[1].number_input("gpu_memory_utilization", 0.01, 1.0, step=0.01, key=_KEYS["share"], on_change=changed, args=("share",))
+    for column, name, title, options in (
+        (second[2], "tensor", _("Tensor parallelism"), _TENSOR), (second[3], "pipeline", _("Pipeline parallelism"), _PIPELINE),
+    ):  # fmt: skip
+        column.selectbox(title, sorted({*options, getattr(chosen, name)}), key=_KEYS[name], on_change=changed, args=(name,))
+    for column, name, title, most, step in (
+        (third[0], "tokens", "max_num_batched_tokens", 10_000_000, 1024), (third[1], "seqs", "max_num_seqs", 100_000, 16),
+        (third[2], "longest", "max_model_len", 100_000_000, 1024), (third[3], "at_once", _("Sequences at once"), 100_000, 1),
+    ):  # fmt: skip
+        column.number_input(title, 1, most, step=step, key=_KEYS[name], on_change=changed, args=(name,))
 
 
-def _gpu(use: Use | None, _: Reader) -> tuple[Gpu | None, Size]:
-    """(the card of the list, its memory): what the exporter shows first, where there is one."""
-    known = gpus()
+def _gpu(chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
+    """What the exporter shows first, where there is one."""
     measured = use.total if use is not None else None
-    titles = {id_: card.name for id_, card in known.items()}
-    options = list(known)
-    if measured is not None:
-        titles[MEASURED] = _("as measured: {size}", size=_.figure(measured, "binary_bytes"))
-        options.insert(0, MEASURED)
+    titles = {id_: card.name for id_, card in gpus().items()}
+    if measured is not None or chosen.gpu == MEASURED:
+        size = _.figure(measured, "binary_bytes") if measured is not None else _("not measured")
+        titles = {MEASURED: _("as measured: {size}", size=size), **titles}
     titles[GIVEN] = _("another: its GiB")
-    options.append(GIVEN)
-    index = 0 if measured is not None else options.index(_DEFAULT_GPU)
-    chosen = st.selectbox(_("GPU"), options, index=index, key=f"plan_gpu_{measured is not None}", format_func=titles.__getitem__)
-    if chosen == MEASURED and measured is not None:
-        return min(known.values(), key=lambda card: abs(card.gib * GIB - measured)), measured_gpu(measured)
-    if chosen == GIVEN:
-        return None, given_gpu(float(st.number_input(_("GPU memory, GiB"), 1.0, 10_000.0, 80.0, 1.0, key="plan_gib")))
-    return known[chosen], listed_gpu(known[chosen])
+    st.selectbox(_("GPU"), list(titles), key=_KEYS["gpu"], format_func=titles.__getitem__, on_change=changed, args=("gpu",))
+    if chosen.gpu == GIVEN:
+        st.number_input(_("GPU memory, GiB"), 1.0, 10_000.0, step=1.0, key=_KEYS["gib"], on_change=changed, args=("gib",))
+
+
+def runs(chosen: Choice, facts: Facts) -> bool:
+    """Whether the plan is of the model that runs: by the engines' name for it, or because somebody said so."""
+    return chosen.runs or (chosen.model != FILE and gpu_live.guessed(facts) == chosen.model)

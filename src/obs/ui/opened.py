@@ -49,6 +49,7 @@ def _queries(piece: Evidence, answer: Answer, _: Reader) -> None:
 def _facts(piece: Evidence, _: Reader) -> Html:
     """The piece in words and figures."""
     facts = [
+        (_("What it is"), _.tell(piece.of) if piece.of is not None else None),
         (_("Threshold"), _.figure(piece.threshold, piece.unit) if piece.threshold is not None else None),
         (_("Before"), _.figure(piece.baseline, piece.unit) if piece.baseline is not None else None),
         (_("Onset"), _.clock(piece.onset) if piece.onset is not None else None),

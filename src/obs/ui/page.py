@@ -15,6 +15,7 @@ from obs.ui.screen import Screen
 from obs.ui.strip import thin
 from obs.verdict import State
 
+_LONG = 60  # characters of a reason
 _SAME = 0.05  # a change of less than a twentieth is none
 
 
@@ -66,9 +67,19 @@ def stat(figure: Figure, _: Reader) -> Html:
             cls="big",
         ),
         trend(figure, _),
-        tag("div", _.tell(figure.says), cls="words") if figure.says else None,
+        _words(figure, _),
         cls=f"stat {look}",
     )
+
+
+def _words(figure: Figure, _: Reader) -> Html | None:
+    """What stands below a figure; where there is none, a long reason is folded away, so that it does not stretch the figures beside it."""
+    if figure.says is None:
+        return None
+    words = _.tell(figure.says)
+    if figure.value is None and len(words) > _LONG:
+        return tag("details", tag("summary", _("No figure. Why?")), words, cls="words")
+    return tag("div", words, cls="words")
 
 
 def trend(figure: Figure, _: Reader) -> Html | None:

@@ -30,8 +30,9 @@ def draw(screen: Screen, standings: Sequence[Standing]) -> None:
     _ = screen.reader
     with st.container(key="panel-replicas"):
         note = _(
-            "Over the window: the highest KV use, waiting and running requests; the mean tokens per second and time to first token. The "
-            "version is the image's tag, else what the metric names tell."
+            "Over the window: the highest KV use, waiting and running requests; the mean tokens per second and time to first token. Of "
+            "each replica the mean and not p95, because that would cost Prometheus every bucket of every replica; p95 of all together "
+            "stands under First token. The version is the image's tag, else what the metric names tell."
         )
         title = tag("div", _("All replicas, sickest first"), cls="title", role="heading", aria_level=2)
         show(tag("div", title, tag("div", note, cls="note"), cls="panel"))
@@ -48,7 +49,8 @@ def draw(screen: Screen, standings: Sequence[Standing]) -> None:
 
 def _heads(_: Reader) -> list[str]:
     return [
-        _("Replica"), _("State"), _("What"), _("KV use"), _("Waiting"), _("Running"), _("Tokens/s"), _("TTFT"), _("Restarts"), _("Version"),
+        _("Replica"), _("State"), _("What"), _("KV use"), _("Waiting"), _("Running"), _("Tokens/s, mean"), _("TTFT, mean"),
+        _("Restarts"), _("Version"),
     ]  # fmt: skip
 
 
@@ -57,7 +59,13 @@ def _chosen(standings: Sequence[Standing], screen: Screen) -> tuple[Sequence[Sta
     _ = screen.reader
     if len(standings) <= LINES or screen.view.kiosk:
         return standings[:LINES], 0, len(standings)
-    orders = {"trouble": _("Sickest first"), "kv_use": _("KV use"), "requests_waiting": _("Waiting"), "ttft": _("TTFT"), "name": _("Name")}
+    orders = {
+        "trouble": _("Sickest first"),
+        "kv_use": _("KV use"),
+        "requests_waiting": _("Waiting"),
+        "ttft": _("TTFT, mean"),
+        "name": _("Name"),
+    }
     with st.container(key="replicas-choice", horizontal=True, gap="small"):
         wanted = st.text_input(_("Find a replica"), key=_FIND, on_change=_begin, placeholder=_("part of its name")).strip().lower()
         order = st.selectbox(_("Order"), list(orders), key=_SORT, format_func=orders.__getitem__, on_change=_begin)

@@ -10,7 +10,7 @@ import streamlit as st
 from obs import bundle
 from obs.links import View
 from obs.ui import address, bar
-from obs.ui.markup import show, tag
+from obs.ui.markup import join, show, tag
 from obs.ui.reader import Reader
 from obs.window import Window, rfc3339
 
@@ -21,7 +21,9 @@ def draw(view: View, window: Window | None, _: Reader) -> None:
     """The label and one button an incident; the one that is shown is marked."""
     about = _("A real vLLM server behind a real Envoy, recorded on 30 November 2026 while incidents were provoked.")
     yours = _("To read your own Prometheus, start obs with OBS_PROMETHEUS_URL set to its address.")
-    show(tag("div", tag("b", _("Sample recording.")), " ", about, " ", yours, cls="sample", role="note"))
+    label = tag("b", _("Sample recording."))
+    wide = tag("div", label, " ", about, " ", yours, cls="sample wide-only", role="note")
+    show(join((wide, tag("details", tag("summary", label, " ", _("What is it?")), about, " ", yours, cls="sample narrow-only"))))
     with st.container(key="incidents", horizontal=True, gap="small"):
         for name, asked in windows(_):
             shown = window is not None and (window.start, window.end) == (asked.start, asked.end)

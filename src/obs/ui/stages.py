@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from obs.titles import STAGES
+from obs.stage_evidence import MIXED
+from obs.titles import REMAINDER, STAGES
 from obs.ui.markup import Html, tag
 from obs.ui.reader import Reader
 from obs.verdict import State, Verdict
@@ -18,12 +19,14 @@ def stage_bar(verdict: Verdict, _: Reader) -> Html | None:
     figures = {piece.signal: piece.value for piece in verdict.evidence if piece.value is not None}
     stages = [(stage, figures[signal]) for stage, signal in _ORDER if signal in figures]
     total = sum(seconds for _stage, seconds in stages)
+    rest = next((piece.title for piece in verdict.evidence if piece.signal == "ttft_remainder"), None)
+    names = {**STAGES, "tokenization": REMAINDER} if rest == MIXED else STAGES
     if len(stages) < 2 or total <= 0:
         return None
-    told = ", ".join(f"{_.tell(STAGES[stage])} {_.figure(seconds, 'seconds')}" for stage, seconds in stages)
+    told = ", ".join(f"{_.tell(names[stage])} {_.figure(seconds, 'seconds')}" for stage, seconds in stages)
     parts, legend = [], []
     for stage, seconds in stages:
         look = f"part {stage}{' slow' if stage == verdict.stage else ''}"
         parts.append(tag("span", cls=look, style=f"width:{seconds / total * 100:.2f}%"))
-        legend.append(tag("span", tag("i", cls=look), _.tell(STAGES[stage]), " ", tag("b", _.figure(seconds, "seconds"))))
+        legend.append(tag("span", tag("i", cls=look), _.tell(names[stage]), " ", tag("b", _.figure(seconds, "seconds"))))
     return tag("div", tag("div", parts, cls="parts", role="img", aria_label=told), tag("div", legend, cls="legend"), cls="stages")

@@ -8,6 +8,8 @@ from obs import heat, sick
 from obs.diagnosis import diagnose
 from obs.language import render
 from obs.standing import Stands
+from obs.ui import replica_heat
+from obs.ui.reader import Reader
 from obs.verdict import State
 
 STEPS = 240  # 15 s each; the window is the second half of them
@@ -232,3 +234,14 @@ def test_a_mean_in_a_cell_is_the_sum_by_the_count():
     ttft.total[0, ::2], ttft.count[0, ::2] = 90.0, 9.0  # ten seconds, of nine times as many requests as the other minutes' one second
     found = heat.heat(facts(readings), "ttft", [0])
     assert found.values[0, 0] == pytest.approx((90 + 1) / (9 + 1))
+
+
+def test_a_long_name_keeps_its_end_and_the_tooltip_has_all_of_it():
+    pods = [f"decode-pool-llama-3-70b-instruct-fp8-{part}-0123456789" for part in ("7c9d8f6b5d-x2v9q", "7c9d8f6b5d-zzk4t", "5f7b")]
+    found = heat.Heat(tuple((pod,) for pod in pods), np.array([0.0]), 60.0, np.ones((3, 1)))
+    names = replica_heat.labels(found.rows, Reader())
+    assert names == [f"…{pod.removeprefix('decode-pool-llama-3-70b-instruct-fp8-')}" for pod in pods]
+    drawn = replica_heat.specification(found, names, "ratio", 1.0, (0.0, 60.0), Reader())["layer"][0]
+    full = next(step["calculate"] for step in drawn["transform"] if step.get("as") == "full")
+    assert all(f'"{pod}"' in full for pod in pods)
+    assert "full" in {tip["field"] for tip in drawn["encoding"]["tooltip"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,8 +21,8 @@ from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 
 FEW, ROW, MOST_ROW, AXIS_HEIGHT = 150, 17, 34, 26  # pixels: a few rows are higher
-LABEL = 130  # pixels for a name
-_LONGEST = 22  # characters of a name: its end tells replicas apart, so its beginning is cut
+_LONGEST = 40  # characters of a name: its end tells replicas apart, so its beginning is cut
+_NARROW, _FEWER = 560, 16  # pixels of a chart that is narrow, and the characters that it has room for
 _LOW, _HIGH = COLORS[0], COLORS[1]  # told apart by the colour-blind, on light and dark; the ground is neither: a gap
 _SEPARATORS = "-/._: "
 
@@ -115,11 +116,13 @@ def specification(found: Heat, names: Sequence[str], unit: str, top: float, wind
         "axis": {"title": None, "format": "%d.%m. %H:%M" if long else "%H:%M", "tickCount": 7, "grid": False, "labelOverlap": True,
                  "labelFlush": 20},
     }  # fmt: skip
+    cut = f"containerSize()[0] < {_NARROW} && length(datum.label) > {_FEWER} ? '…' + slice(datum.label, {1 - _FEWER}) : datum.label"
     y = {
         "field": "name", "type": "nominal", "scale": {"domain": list(names), "paddingInner": 0.12, "paddingOuter": 0.06},
-        "axis": {"title": None, "labelLimit": LABEL, "ticks": False, "domain": False, "labelPadding": 6, "labelOverlap": False,
-                 "labelFlush": False, "labelBound": False},
+        "axis": {"title": None, "labelExpr": cut, "labelLimit": 0, "ticks": False, "domain": False, "labelPadding": 6,
+                 "labelOverlap": False, "labelFlush": False, "labelBound": False},
     }  # fmt: skip
+    whole = [row[0] if len(row) == 1 else name for name, row in zip(names, found.rows, strict=True)]
     drag = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
     clock = "utcFormat(datum.at, '%d.%m. %H:%M')" if long else "utcFormat(datum.at, '%H:%M:%S')"
     color = {
@@ -128,12 +131,13 @@ def specification(found: Heat, names: Sequence[str], unit: str, top: float, wind
         "scale": {"domain": [0, top], "range": [_LOW, _HIGH], "interpolate": "rgb"},
         "legend": None,
     }
-    tips = [("name", _("Replica")), ("clock", _("Time")), ("figure", _("Figure"))]
+    tips = [("full", _("Replica")), ("clock", _("Time")), ("figure", _("Figure"))]
     fields = {
         "transform": [
             {"filter": "isValid(datum.value)"},
             {"calculate": f"datum.at + {found.seconds * 1040:g}", "as": "until"},
             {"calculate": clock, "as": "clock"},
+            {"calculate": f"{json.dumps(whole)}[indexof({json.dumps(list(names))}, datum.name)]", "as": "full"},
             {"calculate": words("datum.value", unit), "as": "figure"},
         ],
         "params": [

@@ -6,38 +6,33 @@ websocket clients (tools/viewers.py). Every load is bounded in number and time.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src"), str(ROOT / "tools")]
 
-import numpy as np  # noqa: E402
 import requests  # noqa: E402
-from tests.arrays import HEALTHY, HEALTHY_MEANS, by_hand  # noqa: E402
 from tests.browser.conftest import dashboard_process, free_port  # noqa: E402
 from tests.browser.moving import ahead  # noqa: E402
 from tests.conftest import prometheus_server  # noqa: E402
 
 import bench_fleet  # noqa: E402
+from bench_core import core  # noqa: E402
 from bench_fleet import HOUR, cpu, say  # noqa: E402
 from obs import api  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.config import Settings, SourceSettings  # noqa: E402
-from obs.diagnosis import diagnose  # noqa: E402
 from obs.links import View  # noqa: E402
 from obs.prometheus import THREADS, Prometheus  # noqa: E402
-from obs.signals import Readings  # noqa: E402
 from obs.window import rfc3339  # noqa: E402
 from viewers import Viewer  # noqa: E402
 
@@ -56,7 +51,7 @@ def wall(command: list[str], times: int = 3) -> float:
     found = []
     for _ in range(times):
         began = time.monotonic()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
         found.append(time.monotonic() - began)
     return min(found)
 
@@ -215,61 +210,29 @@ def memory_of_sessions(url: str) -> tuple[float, str]:
     return held[1] / held[0], f"{held[1]:.0f} MB over {held[0]:.0f} MB"
 
 
-def core(replicas: int) -> tuple[float, float]:
-    """CPU seconds, and megabytes at the peak, input included, of diagnosing so many replicas: six hours at 30 s, and the hour before."""
-    return _alone(_core_cpu, replicas), _alone(_core_memory, replicas)
-
-
-def _alone(measure: Callable[[int], float], replicas: int) -> float:
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(measure, (replicas,))
-
-
-def _core_cpu(replicas: int) -> float:
-    made = _fleet(replicas)
-    spent = []
-    for _ in range(3):
-        before = time.process_time()
-        diagnose(made)
-        spent.append(time.process_time() - before)
-    return median(spent)
-
-
-def _core_memory(replicas: int) -> float:
-    tracemalloc.start()
-    made = _fleet(replicas)
-    tracemalloc.reset_peak()
-    diagnose(made)
-    return tracemalloc.get_traced_memory()[1] / 1e6
-
-
-def _fleet(replicas: int, steps: int = 840) -> Readings:
-    """Each replica a little different; one in ten is short of KV space for the better part of two hours."""
-    noise, sick, bad = np.random.default_rng(1), slice(0, max(1, replicas // 10)), slice(500, 700)
-
-    def uneven(usual: object) -> np.ndarray:
-        return np.asarray(usual) * (1 + 0.1 * noise.random((replicas, steps)))
-
-    levels = {name: value if name.startswith("gateway") else uneven(value) for name, value in HEALTHY.items()}
-    means = {name: value if name.startswith("gateway") else uneven(value) for name, value in HEALTHY_MEANS.items()}
-    levels["up"], levels["engine_errors"], levels["preemptions"] = 1.0, 0.0, np.zeros((replicas, steps))
-    levels["requests_waiting"] = noise.integers(0, 3, (replicas, steps)).astype(float)
-    for name, figure in {"kv_use": 0.99, "preemptions": 1.0, "requests_waiting": 30.0}.items():
-        levels[name][sick, bad] = figure
-    means["e2e_latency"][sick, bad] *= 3
-    means["ttft"][sick, bad] *= 20
-    return by_hand(steps, step=30.0, replicas=replicas, before=120, means=means, **levels)
+@contextmanager
+def moved(seconds: float) -> Iterator[None]:
+    """Every process that is started meanwhile lives so much later: the fleet's day is not today (tests/clock)."""
+    with tempfile.NamedTemporaryFile("w", suffix=".clock") as file:
+        file.write(str(seconds))
+        file.flush()
+        os.environ["TEST_CLOCK"] = file.name
+        try:
+            yield
+        finally:
+            del os.environ["TEST_CLOCK"]
 
 
 def main() -> None:
     """Measures, and writes the table between its marks in docs/performance.md."""
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT / "tests/clock"), str(ROOT / "src")))
     lines = ["| what | measured | must be |", "|---|---:|---:|"]
 
     def line(what: str, found: tuple[float, str], most: float) -> None:
         lines.append(f"| {what} | {found[0]:.2f} ({found[1]}) | {most:g} |")
         say(lines[-1])
 
-    with prometheus_server(bench_fleet.build(Path(sys.argv[1]))) as url:
+    with prometheus_server(bench_fleet.build(Path(sys.argv[1]))) as url, moved(bench_fleet.END - time.time()):
         line("`obs diagnose`, 50 replicas, 6 h: wall, over its requests sent bare and side by side", diagnosis_over_bare(url), 1.5)
         line("refresh of a live window of 6 h: CPU of Prometheus, over the first load", refresh_over_cold(url), 0.15)
         line("server CPU of drawing the KV page again, over an empty page with as many charts", rerun_over_empty(url), 1.5)

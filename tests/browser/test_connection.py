@@ -96,8 +96,10 @@ def test_five_viewers_over_eight_hours_keep_one_timer_each_and_the_process_stays
         together = asked(viewers, hours * 3600 // step)
         first, last = samples[len(samples) // 4], samples[-1]
         alone = asked(viewers[:1], 3)
-    assert median(together[-4:]) == median(together[:4])  # in the eighth hour as in the first, and but for a tick of 15 s in between
-    assert median(together) <= 1.1 * median(alone)  # five ask what one asks
+    # Five ask what one asks, in the eighth hour as in the first; but for a tick of 15 s that may pass in between, and for what is asked
+    # for every ten minutes.
+    assert median(together[-6:]) <= median(together[:6]) + 1
+    assert median(together) <= median(alone) + 1
     assert (first.sessions, last.sessions) == (5, 5)
     assert last.threads <= first.threads + 2
     assert last.files <= first.files + 2

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from statistics import median_low
 
 import pytest
 from playwright.sync_api import Page
@@ -101,4 +102,6 @@ def test_a_live_view_outlives_its_source_with_the_last_answer_and_its_age(
         live.refresh()
         after = [live.refresh() for _ in range(4)]
         assert [runs for runs, _ in before + after] == [1] * 8  # one timer
-        assert sorted(asked for _, asked in after) == sorted(asked for _, asked in before)
+        # every ten minutes scrape intervals are asked for too, which may be in one of these
+        assert median_low(asked for _, asked in after) == median_low(asked for _, asked in before)
+        assert max(asked for _, asked in after) <= max(asked for _, asked in before) + 1

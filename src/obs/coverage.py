@@ -58,7 +58,7 @@ def coverage(facts: Facts, row: str) -> Coverage:
     first = lacking[0] if lacking else None
     blind = first
     if row not in JUDGED_BY_ENGINE:
-        blind = blind or (None if _told(facts, BESIDE[row]) else _dark(facts))
+        blind = blind or (None if _told(facts, BESIDE[row]) else dark(facts))
         return Coverage((*lacking, *helps), blind, first, by_engine=False, lacking=named)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
@@ -133,7 +133,7 @@ def _unseen(facts: Facts, inside: Mask) -> Message | None:
             share=Quantity(float(shares.max()), "ratio"),
             replicas=_names(facts, shares > BLIND_RATIO),
         )
-    return _dark(facts) or (None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window."))
+    return dark(facts) or (None if _traffic(facts, inside) else say("no traffic: nothing was observed in this window."))
 
 
 def gap(facts: Facts) -> tuple[float, float, float] | None:
@@ -150,7 +150,7 @@ def gap(facts: Facts) -> tuple[float, float, float] | None:
     return max(start, float(times[first])), min(end, float(times[last]) + facts.grid.step), share
 
 
-def _dark(facts: Facts) -> Message | None:
+def dark(facts: Facts) -> Message | None:
     """What is said of a row where too much of the window has no figure at all."""
     found = gap(facts)
     if found is None:

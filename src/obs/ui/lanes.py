@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from obs import links
+from obs.coverage import dark
 from obs.events import Event
 from obs.facts import Facts
 from obs.links import View
@@ -100,10 +101,9 @@ class Lanes:
                     episode.start, episode.end, "applies primary" if own else "follows", _.tell(ROWS[verdict.row]), href, episode.replicas
                 )
             )
-        ground = "lane unjudged" if verdict.state is State.UNKNOWN and not applies else "lane"
-        lanes = [
-            _lane(tag("span", icon(look), tag("span", _.tell(ROWS[verdict.row])), cls=f"lane-name {look}"), [*self.gaps, *blocks], ground)
-        ]
+        unjudged = verdict.state is State.UNKNOWN and not applies and verdict.reason != dark(self.facts)  # all of it, not the gap alone
+        title = tag("span", icon(look), tag("span", _.tell(ROWS[verdict.row])), cls=f"lane-name {look}")
+        lanes = [_lane(title, blocks if unjudged else [*self.gaps, *blocks], "lane unjudged" if unjudged else "lane")]
         if len(self.facts.readings.replicas) < 2:
             return lanes
         seconds: dict[str, float] = {}

@@ -33,6 +33,11 @@ def choose(page: Page, label: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
+def holds(page: Page, label: str, figure: str) -> None:
+    """Waits until a field has a figure: it comes a moment after the field."""
+    page.wait_for_function(f"document.querySelector('input[aria-label={label}]')?.value === '{figure}'")
+
+
 def items(page: Page) -> dict[str, str]:
     """The plan's figures by name."""
     found = page.eval_on_selector_all(
@@ -106,7 +111,7 @@ def test_what_happened_stands_on_one_time_line_and_what_fills_the_gpu_has_its_or
         ["Free", "7.52 GB (7 GiB)", "measured"],
     ]
     assert lengths(page)[0][:3] == ["max_model_len", "131,072", "42.9 GB (40 GiB)"]  # no lengths were seen
-    assert page.get_by_label("gpu_memory_utilization").input_value() == "0.92"
+    holds(page, "gpu_memory_utilization", "0.92")
     choose(page, "Model", "DeepSeek V3")
     page.wait_for_function("document.querySelector('.plan .item .amount')?.innerText.startsWith('6')")
     page.wait_for_function("document.querySelectorAll('input[aria-label=max_model_len]').length === 1")  # of this model, 163,840
@@ -145,7 +150,7 @@ def test_a_plan_is_a_link_and_is_held_against_the_engine_only_where_it_is_of_the
     other.wait_for_function("document.body.innerText.includes('The engine holds 25,600')")
     assert items(other) == shown
     assert lengths(other) == fits
-    other.wait_for_function("document.querySelector('input[aria-label=max_num_seqs]').value === '99'")
+    holds(other, "max_num_seqs", "99")
     other.get_by_role("link", name="KV cache", exact=True).click()
     other.wait_for_function("location.pathname === '/kv'")
     other.get_by_role("link", name="GPU memory", exact=True).click()

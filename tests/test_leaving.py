@@ -165,7 +165,7 @@ def test_the_source_sees_the_connection_close_and_is_not_thought_to_be_down(repl
         cached = Cached(source)
         with people(lambda: cached.answer([Query("x", "x")], GRID)) as person:
             left = person()
-            until(lambda: [request.path for request in seen] == ["/api/v1/status/runtimeinfo"])
+            until(lambda: [request.path for request in seen] == ["/api/v1/query_range"])
             left.left = True
             assert closed.wait(5)
         until(lambda: source.session.given_up == 1)

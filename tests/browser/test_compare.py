@@ -35,7 +35,7 @@ def test_two_windows_are_compared_figure_by_figure(sample: str, person: Callable
     assert lines["Time to first token"][1] == "13.6 s"
     sides = page.locator(".sides .side").all_inner_texts()
     assert "Slow first token" in sides[0]
-    assert "Latency rises without errors since 11:01:55." in sides[1]
+    assert "Latency rises without errors since 11:01:50." in sides[1]
     page.locator(".sides a").first.click()
     page.locator(".headline", has_text="Slow first token").wait_for()
     assert "2026-11-30T11%3A10%3A30Z" in page.url

@@ -33,7 +33,7 @@ def figures(page: Page) -> dict[str, str]:
 
 def test_the_kv_page_says_that_space_is_short_and_for_whom(sample: str, person: Callable[..., Page]) -> None:
     page = opened(person(), f"{sample}/kv?{KV}")
-    assert words(page, ".said .headline") == "Yes: KV space is short on 127.0.0.1:18000, from 11:02:40 to 11:08:55, 6 min long."
+    assert words(page, ".said .headline") == "Yes: KV space is short on 127.0.0.1:18000, from 11:02:35 to 11:08:55, 6 min long."
     shown = figures(page)
     assert shown["KV cache use, fullest replica"] == "100 %"
     assert shown["Preemptions, highest"] == "2.9 /s"
@@ -56,7 +56,7 @@ def test_a_drag_over_a_chart_sets_the_window_of_every_page(sample: str, person: 
     page = opened(person(zone="America/New_York"), f"{sample}/kv?{KV}&tz=Asia/Tokyo")
     chart = page.locator(".st-key-panel-kv-use [data-testid=stVegaLiteChart]")
     assert "20:05" in chart.locator(".role-axis-label text").all_text_contents()
-    assert "onset 20:01:55" in (chart.locator("svg.marks").text_content() or "")
+    assert "onset 20:01:50" in (chart.locator("svg.marks").text_content() or "")
     box = chart.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 60)
@@ -92,8 +92,8 @@ def test_promql_and_the_drawn_figures_can_be_taken_away(sample: str, person: Cal
 def test_the_queue_page_says_that_more_is_admitted_than_finished(sample: str, person: Callable[..., Page]) -> None:
     page = opened(person(), f"{sample}/queue?{KV}")
     assert words(page, ".said .headline") == (
-        "Yes: requests queue up on 127.0.0.1:18000, from 11:02:40 to 11:08:50, 6 min long; up to 67 wait. "
-        "While it grew, 1.2 /s were admitted and 0.87 /s completed."
+        "Yes: requests queue up on 127.0.0.1:18000, from 11:02:35 to 11:08:50, 6 min long; up to 67 wait. "
+        "While it grew, 1.2 /s were admitted and 0.88 /s completed."
     )
     assert "KV space is short meanwhile" in words(page, ".advice")
     shown = figures(page)

@@ -16,7 +16,7 @@ def test_the_page_says_that_work_is_done_twice_and_for_nobody(sample: str, perso
     page = opened(person(), f"{sample}/retries?{STORM}")
     assert words(page, ".said .headline") == (
         "Yes, both: each request becomes up to 3.8 attempts, and 90 % of the generated tokens reach nobody, "
-        "from 11:20:10 to 11:26:45, 7 min long."
+        "from 11:20:05 to 11:26:45, 7 min long."
     )
     assert "the engines count 0 aborts. That alone proves nothing" in words(page, ".advice")
     shown = figures(page)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -32,7 +32,6 @@ NO_INFOS = say("Where this recording was made, no info metric of these replicas 
 NO_ALERTS = say(
     "Where this recording was made, no series ALERTS could be read: nothing fired there, or the alerting rules are evaluated elsewhere."
 )
-_BY_ITSELF = 10_000  # rows that a query claims, so that it is joined with no other
 OPENING = (1796036400.0, 1796037000.0)  # of the sample: 11:00 to 11:10, two minutes of quiet, the KV pressure, and its end
 
 
@@ -136,7 +135,7 @@ class Recorder:
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """Kept on the finest grid that a query was asked for: the quick look before is not worth keeping. Each is asked by itself, since
         joined they are one long answer for one processor of the source."""
-        found = self._source.answer([q if q.counter else replace(q, rows=max(q.rows, _BY_ITSELF)) for q in queries], grid)
+        found = self._source.answer([q if q.counter else q.alone() for q in queries], grid)
         for query, answer in zip(queries, found, strict=True):
             if query.key not in self.answers or grid.step <= self.answers[query.key][2].step:
                 self.answers[query.key] = (query, answer, grid)

@@ -39,7 +39,6 @@ MOST_STRETCHES = 12  # at once: those with a row first, then the longest ones; w
 AT_LEISURE = 48  # where somebody looks on while it is read
 BUDGET_SECONDS, LEAST_SECONDS = 10.0, 4.0  # no stretch is begun later than this after the start, and after the coarse scan
 THREADS = 3  # stretches that are read at once: more gain nothing on 2 cores (measured)
-HEAVY_ROWS = 10_000  # what a query claims to answer with, so that it is joined with no other
 BUCKETS_SECONDS = 2 * 86400.0  # distributions over more are half of the work, and no rule reads them
 SPIKE, SPIKE_STEPS, SPIKES = 0.5, 3, 12  # a mean half-way to its limit in so few long steps is worth a look; so many of them, the highest
 AT_ONCE = LEAST_STEP_SECONDS  # an episode that ends at a cut and one that begins there are the same
@@ -98,7 +97,7 @@ class _Apart:
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """The source's, to queries so heavy that it joins none."""
-        return self.source.answer([replace(query, rows=max(query.rows, HEAVY_ROWS)) for query in queries], grid)
+        return self.source.answer([query.alone() for query in queries], grid)
 
 
 def within_budget(first: Callable[[], Scan], more: Callable[[Scan], Scan]) -> Scan:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from obs.series import Array, Grid
 from obs.text import Message
+
+ALONE_ROWS = 10_000  # what a question claims to answer with where it wants a request of its own
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,10 @@ class Query:
     thin: str = "last"  # how a source that holds a finer grid fills a coarser step: "last", "max" or "min"
     counter: Counter | None = None  # the same question in parts; a source may ignore it
     stride: int = 1  # one figure for so many steps is enough, and the rate's range is as long
+
+    def alone(self) -> Query:
+        """The same question, claiming so many rows that it is joined with no other."""
+        return replace(self, rows=max(self.rows, ALONE_ROWS))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from tests.conftest import prometheus_server  # noqa: E402
 
 import bench_fleet  # noqa: E402
 import bench_long  # noqa: E402
-from bench_fleet import cpu, say  # noqa: E402
+from bench_fleet import say  # noqa: E402
 from obs import joined, links, plan, prometheus  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.links import View  # noqa: E402
@@ -36,6 +36,7 @@ from obs.ui import answer, screen  # noqa: E402
 from obs.ui.reader import Reader  # noqa: E402
 from obs.ui.screen import Screen  # noqa: E402
 from obs.window import Window  # noqa: E402
+from processes import cpu, pid_of  # noqa: E402
 
 HOUR = 3600
 WINDOWS = {
@@ -157,7 +158,7 @@ def main() -> None:
     tsdb = bench_fleet.build(folder)
     with prometheus_server(tsdb) as url:
         os.environ["OBS_PROMETHEUS_URL"], os.environ["OBS_PROMETHEUS_TIMEOUT_SECONDS"] = url, "120"
-        pid = bench_fleet.pid_of(url)
+        pid = pid_of(url)
         view, costs = View(), {}
         for name, (first, last) in WINDOWS.items():
             window = Window(bench_fleet.START + first * HOUR, bench_fleet.START + last * HOUR)

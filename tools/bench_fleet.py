@@ -6,7 +6,6 @@ pods have the same figures. The histograms get twelve bounds each, filled from t
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -40,24 +39,6 @@ def say(words: str) -> None:
     """How far it has come."""
     sys.stdout.write(f"{words}\n")
     sys.stdout.flush()
-
-
-def pid_of(url: str) -> int:
-    """The process that listens at an address."""
-    return next(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _listens(entry, url))
-
-
-def _listens(entry: Path, url: str) -> bool:
-    try:
-        return f"--web.listen-address={url.removeprefix('http://')}" in (entry / "cmdline").read_text().split("\0")
-    except OSError:
-        return False
-
-
-def cpu(pid: int) -> float:
-    """Seconds of CPU that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def site() -> Site:

@@ -14,7 +14,7 @@ from tests.conftest import prometheus_server
 
 import bench_fleet
 import bench_month
-from bench_fleet import cpu, pid_of, say
+from bench_fleet import say
 from obs import api
 from obs.bundle import Bundle
 from obs.links import View
@@ -24,6 +24,7 @@ from obs.ui.drafts import Draft
 from obs.ui.lanes import Lanes
 from obs.ui.reader import Reader
 from obs.window import Window
+from processes import cpu, pid_of
 
 HOUR = 3600
 LARGE = Window(bench_fleet.START + 3 * HOUR, bench_fleet.START + 9 * HOUR)

@@ -27,13 +27,14 @@ from tests.conftest import prometheus_server  # noqa: E402
 
 import bench_fleet  # noqa: E402
 from bench_core import core  # noqa: E402
-from bench_fleet import HOUR, cpu, say  # noqa: E402
+from bench_fleet import HOUR, say  # noqa: E402
 from obs import api  # noqa: E402
 from obs.cache import Cached  # noqa: E402
 from obs.config import Settings, SourceSettings  # noqa: E402
 from obs.links import View  # noqa: E402
 from obs.prometheus import THREADS, Prometheus  # noqa: E402
 from obs.window import rfc3339  # noqa: E402
+from processes import cpu, pid_of, resident  # noqa: E402
 from viewers import Viewer  # noqa: E402
 
 SIX = bench_fleet.START + 13 * HOUR, bench_fleet.START + 19 * HOUR
@@ -54,25 +55,6 @@ def wall(command: list[str], times: int = 3) -> float:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
         found.append(time.monotonic() - began)
     return min(found)
-
-
-def resident(pid: int) -> float:
-    """Megabytes that a process holds."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def listening(url: str) -> int:
-    """The process whose command line names this port."""
-    port = url.rpartition(":")[2]
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_text().split("\0")
-            except OSError:
-                continue
-            if port in words or any(word.endswith(f":{port}") and word.startswith("--web.listen") for word in words):
-                return int(entry.name)
-    raise LookupError(f"no process listens on {port}")
 
 
 def diagnosis_over_bare(url: str) -> tuple[float, str]:
@@ -103,7 +85,7 @@ def diagnosis_over_bare(url: str) -> tuple[float, str]:
 
 def refresh_over_cold(url: str) -> tuple[float, str]:
     """What a Prometheus spends on a refresh of a live window of six hours, over what it spent on the first load."""
-    pid, now = listening(url), SIX[1]
+    pid, now = pid_of(url), SIX[1]
     source = Cached(Prometheus(SourceSettings(url=url)), clock=lambda: now)
     spent = []
     for _ in range(21):
@@ -183,7 +165,7 @@ def _until_it_answers(base: str) -> None:
 
 
 def _rerun(base: str, page: str, query: str, times: int = 20) -> float:
-    pid, viewer, spent = listening(base), Viewer(base, page, query), []
+    pid, viewer, spent = pid_of(base), Viewer(base, page, query), []
     for _ in range(times + 2):
         before = cpu(pid)
         viewer.run(120)
@@ -196,7 +178,7 @@ def _rerun(base: str, page: str, query: str, times: int = 20) -> float:
 def memory_of_sessions(url: str) -> tuple[float, str]:
     """What the server holds after 200 sessions that came and went, over after 20; a session is kept two minutes for its browser."""
     with dashboard_process(prometheus_url=url) as base:
-        pid, held = listening(base), []
+        pid, held = pid_of(base), []
         for count in (20, 180):
             for _ in range(count):
                 viewer = Viewer(base, "kv", PINNED)

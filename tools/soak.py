@@ -26,6 +26,7 @@ from tests.browser.moving import ahead  # noqa: E402
 from tests.conftest import prometheus_server  # noqa: E402
 from tests.fault_proxy import FAULTS, FINE, FaultProxy, proxied  # noqa: E402
 
+from processes import pid_of  # noqa: E402
 from viewers import Viewer  # noqa: E402
 
 MOST_MINUTES, MOST_VIEWERS = 120, 20
@@ -62,19 +63,6 @@ def say(words: str) -> None:
     """A line, at once."""
     sys.stdout.write(words + "\n")
     sys.stdout.flush()
-
-
-def pid_of(base: str) -> int:
-    """The dashboard's process."""
-    port = base.rpartition(":")[2]
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_text().split("\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        if "--server.port" in words and port in words:
-            return int(entry.name)
-    raise LookupError(base)
 
 
 def sample(base: str, pid: int, at: float) -> Sample:

@@ -30,11 +30,8 @@ class _Plain(HTTPConnection):
             return super().getresponse()
 
 
-class _Secure(HTTPSConnection):
-    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3 has it
-        stop = errand.current()
-        with stop.cutting(partial(_cut, self.sock)) if stop else nullcontext():
-            return super().getresponse()
+class _Secure(_Plain, HTTPSConnection):
+    """The same over TLS."""
 
 
 class _PlainPool(HTTPConnectionPool):

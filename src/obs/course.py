@@ -77,9 +77,7 @@ class Courses:
         values = self._values(piece)
         if values is None:
             return None
-        times = self.readings.grid.times
-        window = (times >= self.readings.start) & (times <= self.readings.end)
-        told = np.flatnonzero(np.isfinite(values[:, window]).any(axis=1))
+        told = np.flatnonzero(np.isfinite(values[:, self.facts.inside]).any(axis=1))
         names = self._names(piece, len(values))
         return Course(tuple(names[row] for row in told), values[told]) if told.size else None
 

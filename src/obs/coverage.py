@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from obs.facts import Facts
-from obs.order import DAY_SECONDS
 from obs.series import Mask, anywhere, runs
 from obs.signals import LOOKED_FOR, SIGNALS, Level, Readings, Signal, Status
-from obs.text import Message, Moment, Names, Quantity, Sentences, say
+from obs.text import Message, Names, Quantity, Sentences, say
 
 # Each group is needed; any one signal of a group is enough.
 NEEDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -140,10 +139,9 @@ def gap(facts: Facts) -> tuple[float, float, float] | None:
     """(from, to, share) of the longest stretch of the window without a figure of any replica, and the part of the window that all such
     stretches take together; None where they are not too much of it. What the source has forgotten, or never knew, looks like this."""
     times, start, end = facts.grid.times, facts.readings.start, facts.readings.end
-    inside = (times >= start) & (times <= end)
     long = facts.grid.steps(facts.limit("hold"))
-    dark = [(first, last) for first, last in runs(inside & ~anywhere(facts.measured)) if last - first + 1 >= long]
-    share = sum(last - first + 1 for first, last in dark) / max(1, int(inside.sum()))
+    dark = [(first, last) for first, last in runs(facts.inside & ~anywhere(facts.measured)) if last - first + 1 >= long]
+    share = sum(last - first + 1 for first, last in dark) / max(1, int(facts.inside.sum()))
     if share <= BLIND_RATIO:
         return None
     first, last = max(dark, key=lambda run: run[1] - run[0])
@@ -155,7 +153,7 @@ def dark(facts: Facts) -> Message | None:
     found = gap(facts)
     if found is None:
         return None
-    start, end = (Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS) for at in found[:2])
+    start, end = map(facts.moment, found[:2])
     return say("there are no figures of any replica from {start} to {end}.", start=start, end=end)
 
 
@@ -164,7 +162,7 @@ def untold(facts: Facts) -> tuple[Message, ...]:
     found = gap(facts)
     if found is None:
         return ()
-    start, end = (Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS) for at in found[:2])
+    start, end = map(facts.moment, found[:2])
     return (
         say(
             "For {share} of this window there are no figures, from {start} to {end}: what is said here is of the rest.",
@@ -175,8 +173,7 @@ def untold(facts: Facts) -> tuple[Message, ...]:
 
 def _told(facts: Facts, signal: str) -> bool:
     """Whether a signal of another exporter has figures for most of the window, whatever the engines have."""
-    inside = (facts.grid.times >= facts.readings.start) & (facts.grid.times <= facts.readings.end)
-    return bool(np.isfinite(facts.values(signal))[:, inside].any(axis=0).mean() > 1 - BLIND_RATIO)
+    return bool(np.isfinite(facts.values(signal))[:, facts.inside].any(axis=0).mean() > 1 - BLIND_RATIO)
 
 
 def _unseen_at(facts: Facts, end: Mask) -> Message | None:

@@ -11,21 +11,18 @@ from obs.conditions import Condition, Held
 from obs.facts import Facts
 from obs.judge import Judged
 from obs.onset import began
-from obs.order import DAY_SECONDS
 from obs.series import Array, Mask, anywhere, divide, trailing
-from obs.text import Message, Moment, Quantity, Value, say
+from obs.text import Message, Quantity, Value, say
 from obs.verdict import Episode, Evidence, Stance
 
 
 def span(facts: Facts, episodes: Sequence[Episode]) -> Mask:
     """The steps to read figures from: the episodes, else the window. Shape [steps]."""
-    times = facts.grid.times
-    inside = (times >= facts.readings.start) & (times <= facts.readings.end)
     if not episodes:
-        return inside
+        return facts.inside
     out = np.zeros(facts.grid.count, dtype=np.bool_)
     for episode in episodes:
-        out |= episode.shown_at(times)
+        out |= episode.shown_at(facts.grid.times)
     return out
 
 
@@ -98,7 +95,7 @@ def make(
 
 def peak_words(facts: Facts, at: float, seconds: float = 0.0) -> Message:
     """That a figure is the highest, and when; `seconds`: of means over this long."""
-    when = Moment(at, facts.readings.end - facts.readings.start > DAY_SECONDS)
+    when = facts.moment(at)
     if seconds:
         return say("highest over {length}, at {at}", length=Quantity(seconds, "seconds"), at=when)
     return say("highest, at {at}", at=when)

@@ -14,8 +14,7 @@ LEAST_STEPS = 3  # of a stretch before, for it to say what was usual
 
 def inside(facts: Means) -> Mask:
     """The steps of the judged window."""
-    times = facts.grid.times
-    return np.asarray((times >= facts.readings.start) & (times <= facts.readings.end), dtype=np.bool_)
+    return facts.inside
 
 
 def usual(facts: Means, values: Array, onset: float | None) -> float | None:

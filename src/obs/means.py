@@ -6,8 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from obs.order import DAY_SECONDS
 from obs.series import Array, Grid, Mask, divide, nothing, total_of, trailing
 from obs.signals import Level, Reading, Readings
+from obs.text import Moment
 from obs.verdict import Threshold
 
 LEAST_OBSERVATIONS = 5  # a mean of fewer requests is chance: look back further
@@ -24,6 +26,16 @@ class Means:
         self.rows = len(readings.replicas)
         self._made: dict[str, tuple[Array, Array]] = {}
         self._lent: dict[str, Mask] = {}
+
+    @cached_property
+    def inside(self) -> Mask:
+        """The steps of the judged window, [steps]."""
+        times = self.grid.times
+        return np.asarray((times >= self.readings.start) & (times <= self.readings.end), dtype=np.bool_)
+
+    def moment(self, at: float) -> Moment:
+        """A time (Unix seconds) in a sentence on this window: with its day where the time of day would not say which."""
+        return Moment(at, self.readings.end - self.readings.start > DAY_SECONDS)
 
     def limit(self, name: str) -> float:
         """The threshold in force."""

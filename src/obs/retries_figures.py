@@ -7,12 +7,11 @@ import numpy as np
 from obs import inside
 from obs.edge import MOST_RETRIES
 from obs.facts import Facts
-from obs.order import DAY_SECONDS
 from obs.question import Figure
 from obs.retries_flow import at_finish, layers, refused, tokens
 from obs.retry_evidence import ABANDONED_LEAST, ABANDONED_RATIO
 from obs.series import Array, Mask
-from obs.text import Message, Moment, Quantity, say
+from obs.text import Message, Quantity, say
 from obs.verdict import Episode, State, Verdict
 
 FEW_TIMEOUTS = 0.01  # of the attempts
@@ -58,7 +57,7 @@ def _attempts(facts: Facts, window: Mask, steps: Mask, applies: bool) -> Figure:
     words = say("{originals} requests, {attempts} attempts in this window", originals=originals, attempts=attempts)
     if peak > 0:
         highest = np.where(steps, np.nan_to_num(facts.retry_ratio, nan=-1.0), -1.0).max(axis=0)
-        at = Moment(float(facts.grid.times[int(highest.argmax())]), facts.readings.end - facts.readings.start > DAY_SECONDS)
+        at = facts.moment(float(facts.grid.times[int(highest.argmax())]))
         words = say("highest, at {at}; {words}", at=at, words=words)
     if peak >= MOST_RETRIES:
         words = say("or more, while hardly any request is new; {words}", words=words)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 from tests.recordings import SCRAPE, T0, Recording
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -166,6 +166,23 @@ def api(base: str, query: str = "") -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         found = {"status": error.code, **json.load(error)}
     return found
+
+
+def drag(page: Page, over: Locator, first: float, last: float, *keys: str) -> None:
+    """Drags over it from one share of its width to another; the keys are pressed before the button is let go."""
+    box = over.bounding_box()
+    assert box is not None
+
+    def place(share: float) -> tuple[float, float]:
+        return box["x"] + box["width"] * share, box["y"] + 60
+
+    page.mouse.move(*place(first))
+    page.mouse.down()
+    page.mouse.move(*place((first + last) / 2))
+    page.mouse.move(*place(last))
+    for key in keys:
+        page.keyboard.press(key)
+    page.mouse.up()
 
 
 def too_wide(page: Page) -> list[str]:

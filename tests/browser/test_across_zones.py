@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Locator, Page
-from tests.browser.conftest import KV, answered, api, dashboard_process
+from tests.browser.conftest import KV, answered, api, dashboard_process, drag
 from tests.conftest import _over_recordings
 from tests.recordings import T0, Recording
 
@@ -225,13 +225,7 @@ def test_over_a_change_of_the_clocks_a_chart_goes_on_evenly_and_every_place_name
         figure = next(line.split(",")[1] for line in one["drawn"].splitlines() if line.startswith(at.strftime("%Y-%m-%dT%H:%M:%SZ")))
         assert tip["a"] == f"{float(figure) * 100:.3g} %"
     chart = reader.locator(".st-key-panel-kv-use [data-testid=stVegaLiteChart]")
-    plot = chart.locator("svg.marks .role-frame > g > .background").first.bounding_box()
-    assert plot is not None
-    reader.mouse.move(plot["x"] + plot["width"] * 0.6, plot["y"] + 60)
-    reader.mouse.down()
-    reader.mouse.move(plot["x"] + plot["width"] * 0.7, plot["y"] + 60)
-    reader.mouse.move(plot["x"] + plot["width"] * 0.9, plot["y"] + 60)
-    reader.mouse.up()
+    drag(reader, chart.locator("svg.marks .role-frame > g > .background").first, 0.6, 0.9)
     reader.wait_for_function("location.search.includes('from=2025-04-05T16%3A0')")  # 02:06 for the second time, and not 02:06 for the first
     asked = parse_qs(reader.evaluate("location.search.slice(1)"))
     assert asked["to"][0].startswith("2025-04-05T16:2")

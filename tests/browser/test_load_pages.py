@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page
-from tests.browser.conftest import KV, too_wide
+from tests.browser.conftest import KV, drag, too_wide
 
 
 def opened(page: Page, url: str) -> Page:
@@ -57,13 +57,7 @@ def test_a_drag_over_a_chart_sets_the_window_of_every_page(sample: str, person: 
     chart = page.locator(".st-key-panel-kv-use [data-testid=stVegaLiteChart]")
     assert "20:05" in chart.locator(".role-axis-label text").all_text_contents()
     assert "onset 20:01:50" in (chart.locator("svg.marks").text_content() or "")
-    box = chart.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 60)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 60)
-    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 60)
-    page.mouse.up()
+    drag(page, chart, 0.4, 0.7)
     page.wait_for_function("location.search.includes('from=2026-11-30T11%3A03')")  # on Tokyo's clock 20:03
     page.wait_for_function("document.querySelector('.st-key-window')?.innerText.includes('20:03')")
     page.get_by_role("link", name="Queue").click()

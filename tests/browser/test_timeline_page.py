@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from playwright.sync_api import Page
-from tests.browser.conftest import answered, too_wide
+from tests.browser.conftest import answered, drag, too_wide
 from tests.recordings import T0, Recording
 
 AGO = 700 * 86400  # synthetic recordings are of the future; this one is of 14 February 2025
@@ -50,21 +50,10 @@ def test_the_recordings_incidents_are_listed_and_each_leads_to_its_window(sample
 
 def test_a_drag_over_the_lanes_sets_the_window_and_escape_does_not(sample: str, person: Callable[..., Page]) -> None:
     page = opened(person(zone="America/New_York"), f"{sample}/timeline?{WHOLE}&tz=Asia/Tokyo")
-    box = page.locator(".tl .rules").bounding_box()
-    assert box is not None
-
-    def drag(first: float, last: float, *keys: str) -> None:
-        page.mouse.move(box["x"] + box["width"] * first, box["y"] + 70)
-        page.mouse.down()
-        page.mouse.move(box["x"] + box["width"] * (first + last) / 2, box["y"] + 70)
-        page.mouse.move(box["x"] + box["width"] * last, box["y"] + 70)
-        for key in keys:
-            page.keyboard.press(key)
-        page.mouse.up()
-
+    lanes = page.locator(".tl .rules")
     page.wait_for_timeout(500)  # the script of the lanes comes last
-    drag(0.1, 0.9, "Escape")
-    drag(0.25, 0.5)
+    drag(page, lanes, 0.1, 0.9, "Escape")
+    drag(page, lanes, 0.25, 0.5)
     page.wait_for_function("location.search.includes('from=2026-11-30T11%3A15')")  # a quarter of 68 minutes after 10:58:54
     page.wait_for_function("document.querySelector('.st-key-window')?.innerText.includes('20:15')")  # on Tokyo's clock
     page.wait_for_function("document.querySelectorAll('.table.told tbody tr').length === 3")

@@ -1,5 +1,8 @@
 """Which of a system's names a source has, and that no quantity is counted twice: spellings, layers, several systems, a site's own rules."""
 
+import re
+from itertools import product
+
 import numpy as np
 import pytest
 from tests.expositions import HOUR, WINDOW, exposition, put
@@ -62,6 +65,12 @@ def test_one_replica_under_both_spellings_is_counted_once(of):
     assert levels(readings, "requests_waiting") == {"a": 3}  # two names that add up, in two spellings
     assert levels(readings, "requests_finished") == pytest.approx({"a": 9})
     assert levels(readings, "kv_capacity_tokens") == pytest.approx({"a": np.nan}, nan_ok=True)
+
+
+def test_what_adds_up_is_whole_on_each_replica_where_one_is_spelled_otherwise(of):
+    recording = put(hour(), "lmdeploy", A)
+    put(recording, "lmdeploy", B, exposition("lmdeploy").replace("lmdeploy:", "lmdeploy_"))
+    assert levels(of(recording), "requests_waiting") == {"a": 3, "b": 3}
 
 
 def test_dotted_names_stand_in_quotes_and_bring_their_dotted_labels():
@@ -143,6 +152,31 @@ def test_a_capacity_that_a_process_tells_for_all_its_ranks_is_shared_among_them(
     assert levels(of(recording), "kv_capacity_tokens") == {"a/0": 20_000, "a/1": 20_000, "b": 20_000}
 
 
+QUEUES = "num_grammar_queue_reqs", "num_prefill_inflight_queue_reqs", "num_decode_prealloc_queue_reqs", "num_decode_transfer_queue_reqs"
+
+
+def worker(recording, target, part, **queues):
+    """SGLang where prefill and decode are apart: one worker, whose queues hold so many requests (of each priority half)."""
+    text = exposition("sglang-0.5").replace('engine_type="unified"', f'engine_type="{part}"')
+    text = re.sub(rf"^(# TYPE )?sglang:({'|'.join(QUEUES)}).*\n", "", text, flags=re.M)
+    put(recording, "sglang-0.5", target, text)
+    for name, held in queues.items():
+        for rank, priority in product("01", ("", "0", "1")):
+            labels = {**target, "model_name": "llama", "engine_type": part, "tp_rank": rank} | ({"priority": priority} if priority else {})
+            recording.put(f"sglang:{name}", labels, held / 2 if priority else held)
+
+
+def test_a_request_between_prefill_and_decode_waits_once(of):
+    """For space on the decode worker it waits in two queues at once, and while it is prefilled in a third one."""
+    recording = hour()
+    worker(recording, A, "prefill", num_prefill_bootstrap_queue_reqs=8.0, num_prefill_prealloc_queue_reqs=8.0,
+           num_prefill_inflight_queue_reqs=4.0)  # fmt: skip
+    worker(recording, B, "decode", num_decode_prealloc_queue_reqs=8.0, num_decode_transfer_queue_reqs=12.0)
+    readings = of(recording)
+    assert {r.name: r.pool for r in readings.replicas} == {"a": "prefill", "b": "decode"}
+    assert levels(readings, "requests_waiting") == {"a": 2 + 4, "b": 2 + 8}
+
+
 # ---------------------------------------------------------------- a site's own rules
 
 
@@ -166,6 +200,12 @@ def test_a_mean_is_made_of_two_recording_rules(of, monkeypatch):
     recording = put(hour(), "vllm-0.33", A).put("site:ttft_sum", labels, 20.0).put("site:ttft_count", labels, 10.0)
     reading = of(recording, set_to(monkeypatch, ttft="site:ttft_sum / site:ttft_count")).signals["ttft"]
     assert (reading.values[0, -1], reading.total[0, -1], reading.count[0, -1]) == (2, 20, 10)
+
+
+def test_a_rule_for_what_is_added_up_is_not_added_to_it_and_the_engines_names_fill_in(of, monkeypatch):
+    recording = put(put(hour(), "lmdeploy", A), "lmdeploy", B)
+    recording.put("site:waiting:max", {"namespace": "prod", "pod": "a", "model_name": "llama"}, 7.0)
+    assert levels(of(recording, set_to(monkeypatch, requests_waiting="site:waiting:max")), "requests_waiting") == {"a": 7, "b": 3}
 
 
 def test_a_recording_rule_that_is_not_there_changes_nothing(of, monkeypatch):

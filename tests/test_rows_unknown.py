@@ -52,13 +52,52 @@ def test_a_window_without_a_request_is_unknown_and_not_clear():
     assert [f.id for f in got.findings] == ["no_traffic"]
 
 
-@pytest.mark.parametrize("family", [f for f in FAMILIES if f[0] in ("kv_use", "requests_waiting", "ttft", "preemptions")], ids="+".join)
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f[0] in ("kv_use", "requests_waiting", "ttft", "itl")], ids="+".join)
 def test_a_healthy_site_without_a_needed_metric_is_unknown_and_names_it(family):
     got = diagnose(without(readings("a healthy hour"), family))
     row = FIRST if family == ("ttft",) else LATENCY
     assert got.verdict(row).state is State.UNKNOWN
     assert family[0] in said(got.verdict(row))
     assert got.primary == "insufficient"
+
+
+def test_preemptions_that_nobody_counts_are_unknown_where_the_pool_was_full_once():
+    """They would make the row suspected. A pool that has been full on one of two replicas is full."""
+    use = np.stack([late(0.3, 0.3), course(STEPS, (0, 0.3), (200, 0.93), (202, 0.3))])
+    got = diagnose(without(by_hand(STEPS, replicas=2, means=HEALTHY_MEANS, **{**HEALTHY, "kv_use": use}), ("preemptions",)))
+    assert (got.primary, got.verdict(LATENCY).state) == ("insufficient", State.UNKNOWN)
+    assert "preemptions" in said(got.verdict(LATENCY)).lower()
+
+
+def test_preemptions_that_nobody_counts_are_none_where_the_pool_always_had_room():
+    """As of TensorRT-LLM and LMDeploy, that have no such counter: a healthy hour there is one."""
+    got = diagnose(without(readings("a healthy hour"), ("preemptions",)))
+    assert (got.primary, got.now, got.verdict(LATENCY).state) == ("none", "none", State.CLEAR)
+    assert "KV cache use stayed under 90 %, and with room in the pool none is preempted." in said(got.verdict(LATENCY))
+
+
+def apart(part):
+    """Prefill and decode on workers of their own; `part` is that of the second one. The first one is never asked for a token."""
+    whole = by_hand(STEPS, replicas=2, means=HEALTHY_MEANS, **HEALTHY)
+    never = np.array([[np.nan], [1.0]])
+    signals = dict(whole.signals)
+    for name in ("ttft", "itl", "e2e_latency"):
+        one = signals[name]
+        signals[name] = replace(one, values=one.values * never, total=one.total * never, count=one.count * never)
+    return replace(whole, signals=signals, replicas=tuple(replace(r, pool=p) for r, p in zip(whole.replicas, part, strict=True)))
+
+
+@pytest.mark.parametrize("part", [("", ""), ("prefill", "prefill")])
+def test_a_replica_that_tells_no_time_of_a_request_is_unknown_beside_its_like(part):
+    got = diagnose(apart(part))
+    assert got.primary == "insufficient"
+    assert "not measured on pod-0" in said(got.verdict(FIRST))
+
+
+def test_a_prefill_worker_that_never_makes_a_token_is_told_by_those_that_decode():
+    got = diagnose(apart(("prefill", "decode")))
+    assert got.primary == "none"
+    assert {got.verdict(LATENCY).state, got.verdict(FIRST).state} == {State.CLEAR}
 
 
 def test_a_missing_gateway_or_counter_alone_leaves_none():

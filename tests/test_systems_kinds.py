@@ -42,9 +42,7 @@ MAY_APPLY = {"healthy": set(), "hang": set(), "OOM": {OOM}, "slow stage": {FIRST
 
 # What a system cannot tell: kind -> system -> (primary there, what is said of it). Each of these sentences is the vocabulary's.
 TGI = "KV cache use: Not told by TGI: it shows the tokens that the running batch has reserved, not the pool's use"
-TRTLLM = "Preemptions: Not told by TensorRT-LLM: it shows how many requests are paused now, and counts none; its iteration log would tell."
-TRITON = "Preemptions: Not told by Triton: its iteration log would tell."
-LMDEPLOY = "Preemptions: Not told by LMDeploy: its log would tell."
+TRITON = "Inter-token latency: Not told by Triton: "
 LLAMACPP = "Not told by llama.cpp: newer builds have no metric for it; the slots' page (/slots) tells."
 NO_TTFT = "Time to first token: Not told by llama.cpp: a gateway in front of it would tell."
 WORKER = "Time to first token: Not told by Dynamo worker: the metrics of the engine inside, which a worker passes through, tell it."
@@ -53,7 +51,7 @@ NO_STEPS = "Running requests: Not told by KServe: the metrics of the engine insi
 PREFILL = "Prefill time: Not told by Triton: its compute time is that of the whole answer; a trace would tell the prefill."
 UNTOLD = {
     "healthy": {
-        "tgi": (WHOLE, TGI), "trtllm": (WHOLE, TRTLLM), "triton": (WHOLE, TRITON), "lmdeploy": (WHOLE, LMDEPLOY),
+        "tgi": (WHOLE, TGI), "triton": (WHOLE, TRITON),
         "llamacpp": (WHOLE, LLAMACPP), "dynamo_worker": (WHOLE, WORKER), "kserve": (WHOLE, KSERVE),
     },
     "KV pressure": {
@@ -210,6 +208,16 @@ def test_a_gateway_tells_the_incident_in_its_own_names_or_what_it_cannot_tell(sy
         is_told(got, EDGES[kind], ("vllm-0", "vllm-1"))
     if kind == "healthy" and not lacks:
         assert {got.verdict(row).state for row in (LATENCY, FIRST, LOAD)} == {State.CLEAR}
+
+
+@pytest.mark.parametrize(("system", "log"), [("trtllm", "its iteration log would tell"), ("lmdeploy", "its log would tell")])
+def test_preemptions_that_an_engine_does_not_count_leave_a_healthy_hour_healthy(system, log, view):
+    """A request is preempted for want of KV space, and there was room all the time; in the incident of a full pool it is not said so."""
+    room = "KV cache use stayed under 90 %, and with room in the pool none is preempted."
+    healthy, full = (said(view(f"engine {kind} {system}")[1]) for kind in ("healthy", "KV pressure"))
+    assert f"{log}. {room}" in healthy
+    assert log in full
+    assert room not in full
 
 
 @pytest.mark.parametrize(("system", "stance"), [("vllm", Stance.NEUTRAL), ("ray", Stance.NEUTRAL), ("sglang", Stance.SUPPORTS)])

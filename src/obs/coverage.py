@@ -33,6 +33,8 @@ BESIDE = {"gpu_oom": "gpu_oom_events", "load_after_timeouts": "gateway_attempts"
 BLIND_RATIO = 0.2  # of the window, or
 BLIND_SECONDS = 120.0  # at its end: then nobody can say that a row is clear
 TELLING = ("ttft", "e2e_latency", "requests_waiting", "kv_use", "itl", "preemptions", "gateway_responses")  # the most telling first
+PREEMPTIONS = "preemptions"
+TIMES = ("ttft", "itl", "e2e_latency")  # of a request: where prefill and decode are apart, one of the two may observe none
 JUDGED_BY_ENGINE = ("latency_without_errors", "slow_first_token")
 
 
@@ -54,6 +56,8 @@ def coverage(facts: Facts, row: str) -> Coverage:
     named = tuple((group[0], says) for group in NEEDS[row] if (says := _lacking(facts, group)) is not None)
     lacking = [says for _signal, says in named]
     helps = [_absent(facts, signal) for signal in HELPS[row] if not facts.has(signal)]
+    if row == "latency_without_errors" and not facts.has(PREEMPTIONS) and PREEMPTIONS not in dict(named):
+        helps.append(_needless(facts))
     first = lacking[0] if lacking else None
     blind = first
     if row not in JUDGED_BY_ENGINE:
@@ -93,20 +97,43 @@ def _lacking(facts: Facts, group: tuple[str, ...]) -> Message | None:
 def _why(facts: Facts, signal: str) -> Message | None:
     """Why a signal cannot be judged; None where it can."""
     reading = facts.reading(signal)
-    if not reading.present or reading.status is Status.STALE:
-        return _absent(facts, signal)
+    absent = _absent(facts, signal) if not reading.present or reading.status is Status.STALE else None
+    if absent and (signal != PREEMPTIONS or reading.status is Status.STALE):
+        return absent
     if reading.signal.level is Level.GATEWAY:
         return None
     seen = np.isfinite(reading.count if reading.count is not None else reading.values)
     inside = facts.grid.times >= facts.readings.start
     end = facts.grid.times >= min(facts.readings.end - BLIND_SECONDS, facts.grid.end)  # a coarse grid has its last step there
     busy = (np.nan_to_num(facts.working)[:, inside] > 0).any(axis=1)
-    never = busy & ~seen[:, inside].any(axis=1)
-    gone = busy & ~never & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
-    if not (never | gone).any():
-        return None
+    told = np.asarray(seen[:, inside].any(axis=1), dtype=np.bool_)
+    never = busy & ~told & ~_told_otherwise(facts, signal, told, inside)
+    gone = busy & told & ~seen[:, end].any(axis=1) & facts.measured[:, end].any(axis=1)
+    if absent or not (never | gone).any():
+        return absent if never.any() else None
     where = say("{title}: not measured on {replicas}.", title=reading.signal.title, replicas=_names(facts, never | gone))
     return Message("{first}", {"first": Sentences((where, reading.why))}) if reading.why else where  # an engine that does not tell it
+
+
+def _told_otherwise(facts: Facts, signal: str, told: Mask, inside: Mask) -> Mask:
+    """The replicas of which something else tells what this signal would. [replicas]"""
+    if signal == PREEMPTIONS:  # a request is preempted for want of KV space, and for nothing else
+        use = facts.values("kv_use")[:, inside]
+        return np.asarray(np.isfinite(use).any(axis=1) & ~(use >= facts.limit("kv_use")).any(axis=1), dtype=np.bool_)
+    if signal not in TIMES:
+        return np.zeros(len(told), dtype=np.bool_)
+    whole = [(r.namespace, r.model, r.system) for r in facts.readings.replicas]
+    parts = [(place, r.pool) for place, r in zip(whole, facts.readings.replicas, strict=True)]
+    tell = {part for part, is_told in zip(parts, told, strict=True) if is_told}
+    return np.array([part not in tell and any(other[0] == part[0] for other in tell) for part in parts], dtype=np.bool_)
+
+
+def _needless(facts: Facts) -> Message:
+    """That the engine counts no preemptions, and that there was no need of any."""
+    return say(
+        "{absent} KV cache use stayed under {limit}, and with room in the pool none is preempted.",
+        absent=_absent(facts, PREEMPTIONS), limit=Quantity(facts.limit("kv_use"), "ratio"),
+    )  # fmt: skip
 
 
 def _absent(facts: Facts, signal: str) -> Message:

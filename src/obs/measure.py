@@ -50,6 +50,8 @@ class _Found:
     metrics: list[str]
     promql: list[str]
     parts: dict[str, Array] = field(default_factory=dict)
+    own: Array | None = None  # what the site's settings give: the system's own names fill in, and are not added to it
+    spelled: dict[str, Array] = field(default_factory=dict)  # of what is added up, each quantity so far, by its plain name
 
 
 def reading(
@@ -169,13 +171,27 @@ def _add(
     found.promql += [f"{total} / {count}" for total, count in zip(asked.get("sum", {}), asked.get("count", {}), strict=False)]
     pick = naming.pick if naming else "first"
     if "value" in parts:
+        title = members[0][0].ask.candidate.title
         renamed = pick == "first" and signal.kind is Kind.RATE
+        if members[0][0].ask.candidate.own:
+            found.own = parts["value"]
+        elif found.own is not None and pick != "first":
+            parts["value"] = np.where(np.isnan(found.own), parts["value"], np.nan)
+        if pick == "sum":
+            parts["value"] = _other(found.spelled, plain(title), parts["value"])
         found.values = taken_over(found.values, parts["value"], steps) if renamed else _both(found.values, parts["value"], pick)
         if pick == "sum" and signal.level is Level.GATEWAY:
-            found.parts[members[0][0].ask.candidate.title] = parts["value"]
+            found.parts[title] = parts["value"]
     if "sum" in parts and "count" in parts and found.total is not None and found.count is not None:
         found.total = taken_over(found.total, parts["sum"], steps)
         found.count = taken_over(found.count, parts["count"], steps)
+
+
+def _other(spelled: dict[str, Array], name: str, values: Array) -> Array:
+    """Of a quantity that is to be added up, what no other spelling of its name has given: in two spellings it is still one."""
+    known = spelled.get(name)
+    spelled[name] = values if known is None else _both(known, values, "first")
+    return values if known is None else np.where(np.isnan(known), values, np.nan)
 
 
 def taken_over(new: Array, old: Array, steps: int) -> Array:

@@ -52,8 +52,7 @@ def _naming(signal: Signal, text: str, usual: Naming | None, names: Collection[s
         return _with(usual, (mean, *(usual.candidates if usual else ())))
     over = "sum" if signal.kind is Kind.RATE else "max"
     own = Candidate(name=first, expr=f"{over} by ($by) ({first}{{$sel}})", needs=(first,), own=True)
-    fill = usual.candidates if usual and usual.pick == "first" else ()  # names that add up would be added to it
-    return _with(usual, (own, *fill))
+    return _with(usual, (own, *(usual.candidates if usual else ())))
 
 
 def _with(usual: Naming | None, candidates: tuple[Candidate, ...]) -> Naming:

@@ -86,8 +86,7 @@ def asks(
     """Every query of this vocabulary whose metrics exist. `only` narrows further: ("pod" or "job", values)."""
     found: list[Ask] = []
     for signal, naming in named(vocabulary, overrides or {}, names).items():
-        most = 1 if naming.pick == "sum" else None  # one quantity under two spellings is not added up
-        ways = [c for candidate in naming.candidates for c in spelled(candidate, SIGNALS[signal].kind, names)[:most]]
+        ways = [c for candidate in naming.candidates for c in spelled(candidate, SIGNALS[signal].kind, names)]
         for place, candidate in enumerate(ways):
             before = tuple(c for c in ways[:place] if c.metric and not c.native) if naming.pick == "first" else ()
             for number, variant in enumerate(vocabulary.variants):

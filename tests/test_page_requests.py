@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 import runpy
 import urllib.request
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import requests
 import streamlit as st
+from tests.recordings import T0, Recording
 
 from obs import api, links
 from obs.config import Settings, SourceSettings
 from obs.links import View
 from obs.prometheus import Prometheus
-from obs.ui import answer, screen
+from obs.ui import answer, drafts, screen
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
-from obs.window import Window
+from obs.window import Window, rfc3339
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [name for name in links.PAGES if (ROOT / f"pages/{name or 'diagnosis'}.py").exists()]
-TWICE = ("compare", "timeline")  # these read more than the window that all pages share
+RESTARTS = (18000, 43200, 72000)
 WINDOW = Window(1796036544, 1796036996)  # the lab's KV pressure
 
 
@@ -49,14 +51,50 @@ def test_a_page_asks_at_most_twelve_times_and_the_next_time_not_at_all(page, lab
     def draw() -> int:
         before = asked(lab_url)
         found = answer.answer(lab_view, WINDOW, WINDOW.end)
-        shown = Screen(lab_view, Reader(), (), found.about, WINDOW, found)
+        shown = Screen(lab_view, Reader(), (), found.about, WINDOW, found, now=WINDOW.end)
         monkeypatch.setattr(screen, "current", lambda: shown)
         runpy.run_path(str(ROOT / f"pages/{page or 'diagnosis'}.py"))
         return asked(lab_url) - before
 
     cold = draw()
-    assert 4 <= cold <= (24 if page in TWICE else 12)
+    assert 4 <= cold <= 12
     assert draw() == 0
+
+
+def eventful() -> Recording:
+    """A day with three restarts, each with another configuration and an alert: a stretch each that is read again exactly."""
+    starts = (0, *RESTARTS)
+    target = {"job": "vllm", "namespace": "prod", "pod": "b", "instance": "b:8000", "model_name": "llama", "engine": "0"}
+    recording = Recording(86400, 30).vllm("b").mean("vllm:time_to_first_token_seconds", target, 0.1, 1.0)
+    recording.vllm("a", prompt_tokens_total=lambda age: 50 * (age - max(start for start in starts if start <= age)))
+    for number, (start, end) in enumerate(pairwise((*starts, 86401))):
+        labels = {"job": "vllm", "namespace": "prod", "pod": "a", "engine": "0", "gpu_memory_utilization": f"0.{number + 5}"}
+        recording.put("vllm:cache_config_info", labels, lambda age, a=start, b=end: 1.0 if a <= age < b else None)
+        firing = {"alertname": f"Restarted{number}", "alertstate": "firing", "namespace": "prod"}
+        recording.put("ALERTS", firing, lambda age, a=start: 1.0 if a and a + 300 <= age <= a + 900 else None)
+    return recording
+
+
+def test_in_a_day_with_three_incidents_the_timeline_asks_for_labels_and_alerts_in_two_requests_more(backfill, monkeypatch):
+    """The second of them is for all moments at which something began or ended. A comparison within the day is of two windows."""
+    url = backfill(eventful())
+    monkeypatch.setenv("OBS_PROMETHEUS_URL", url)
+
+    def cold(page: str, window: Window) -> int:
+        st.cache_resource.clear()
+        before, now = asked(url), window.end + 86400.0
+        view = View(page, start=rfc3339(window.start), end=rfc3339(window.end))
+        found = drafts.draft(view, window, now).answer if page == "timeline" else answer.answer(view, window, now)
+        shown = Screen(view, Reader(), (), found.about, window, found, now=now)
+        monkeypatch.setattr(screen, "current", lambda: shown)
+        runpy.run_path(str(ROOT / f"pages/{page or 'diagnosis'}.py"))
+        while page == "timeline" and drafts.draft(view, window, now).left:
+            drafts.read_on(view, window, now)
+        return asked(url) - before
+
+    day, evening = Window(T0, T0 + 86400), Window(T0 + 43200, T0 + 86400)
+    assert [cold(page, window) for page, window in (("", day), ("timeline", day), ("compare", evening))] == [12, 14, 12]
+    st.cache_resource.clear()
 
 
 def test_only_reading_endpoints_are_asked(lab_url, monkeypatch):

@@ -275,6 +275,22 @@ class _Refusing:
         raise SourceError(say("too much was asked."))
 
 
+class _HalfRefusing(_Refusing):
+    """One that refuses the alerts only."""
+
+    def answer(self, queries: object, grid: Grid) -> list[Answer]:
+        known = Answer(({"pod": "pod-0", "version": "3.12"},), np.ones((1, grid.count)))
+        return [known, Answer((), np.empty((0, grid.count)), say("the alerts were refused."))]
+
+
+def test_alerts_that_were_refused_are_said_beside_labels_that_were_not() -> None:
+    seen = history(_HalfRefusing(), by_hand(kv_use=0.3), {})
+    assert [shown.metric for shown in seen.infos] == ["python_info"]
+    assert (seen.no_infos, seen.alerts) == (None, ())
+    assert seen.no_alerts is not None
+    assert render(seen.no_alerts) == "the alerts were refused."
+
+
 def test_what_was_refused_or_is_not_recorded_is_said_and_is_not_none_fired() -> None:
     refused = history(_Refusing(), by_hand(kv_use=0.3), {})
     assert refused.no_alerts is not None

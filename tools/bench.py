@@ -166,7 +166,7 @@ def main() -> None:
             say(f"  {name}: {costs[name]}")
         st.cache_resource.clear()
         found = answer.answer(view, window, window.end)
-        shown = Screen(view, Reader(), (), found.about, window, found)
+        shown = Screen(view, Reader(), (), found.about, window, found, now=window.end)
         pages = {name: drawn(name, shown) for name in links.PAGES if (ROOT / f"pages/{name or 'diagnosis'}.py").exists()}
     tables = {"measured": report(costs, pages), "long": bench_long.report(folder)}
     path = ROOT / "docs/performance.md"

@@ -19,8 +19,8 @@ from obs.errors import SourceError
 from obs.seen import History, Shown, Span
 from obs.series import Grid, runs
 from obs.signals import Readings
-from obs.source import Answer, Query, Source
-from obs.text import say
+from obs.source import Query, Source
+from obs.text import Message, say
 
 ALERTS = "ALERTS"
 _ENGINE_INFO = re.compile(r"(vllm|sglang|trtllm|lmdeploy|tgi|dynamo|aphrodite)[:_].*_info")
@@ -28,6 +28,8 @@ _LOAD = frozenset({"vllm:lora_requests_info"})  # its labels are the load of the
 _OF_AN_ALERT = ("alertname", "severity", "namespace", "pod", "instance", "model_name", "model")
 STEPS = 360  # of the window, at most
 CLOSER = 12  # stretches that are asked again
+_FIRING = 'alertstate="firing"'
+_Series = tuple[str, tuple[tuple[str, str], ...]]  # metric and labels
 
 
 @runtime_checkable
@@ -46,26 +48,20 @@ def history(source: Source, readings: Readings, scope: Mapping[str, tuple[str, .
         return _part(kept, readings, scope)
     names = source.metric_names(readings.start, readings.end)
     recorded = source.about().flavor == "bundle"
-    infos: tuple[Shown, ...] = ()
-    alerts: tuple[Shown, ...] = ()
+    wanted = (*info_metrics(names), *((ALERTS,) if ALERTS in names else ()))
+    shown, refused = _shown(source, readings, wanted)
+    infos = tuple(s for s in shown if s.metric != ALERTS and of_replica(s.labels, readings.replicas))
+    alerts = tuple(s for s in shown if s.metric == ALERTS and in_scope(s.labels, scope))
     no_infos = no_alerts = None
-    wanted = info_metrics(names)
-    try:
-        infos = tuple(s for s in _shown(source, readings, wanted) if of_replica(s.labels, readings.replicas))
-    except SourceError as error:
-        no_infos = error.says
-    if not infos and no_infos is None:
-        no_infos = (
+    if not infos:
+        no_infos = next((refused[metric] for metric in wanted if metric != ALERTS and metric in refused), None) or (
             say("The labels of info metrics are not in this recording.") if recorded
             else say("No info metric of these replicas was found: versions and configuration are not known.")
         )  # fmt: skip
-    if recorded and ALERTS not in names:
+    if ALERTS in names:
+        no_alerts = refused.get(ALERTS)
+    elif recorded:
         no_alerts = say("Alerts are not in this recording.")
-    elif ALERTS in names:
-        try:
-            alerts = tuple(s for s in _shown(source, readings, (ALERTS,)) if in_scope(s.labels, scope))
-        except SourceError as error:
-            no_alerts = error.says
     else:
         no_alerts = say("This source has no series ALERTS: nothing fired here, or the alerting rules are evaluated elsewhere.")
     return History(infos, alerts, no_infos, no_alerts)
@@ -108,22 +104,28 @@ def in_scope(labels: Mapping[str, str], scope: Mapping[str, tuple[str, ...]]) ->
     return True
 
 
-def _shown(source: Source, readings: Readings, metrics: Sequence[str]) -> tuple[Shown, ...]:
-    """The series of these metrics with the stretches in which they were seen, to the scrape where the steps allow or are asked again."""
+def _shown(source: Source, readings: Readings, metrics: Sequence[str]) -> tuple[tuple[Shown, ...], dict[str, Message]]:
+    """The series of these metrics with the stretches in which they were seen, to the scrape where the steps allow or are asked again;
+    and why a metric was refused. All are asked for at once."""
     if not metrics:
-        return ()
+        return (), {}
     scrape = readings.scrape_seconds
     step = max(scrape, float(np.ceil((readings.end - readings.start) / STEPS / scrape) * scrape))
     grid = Grid.covering(readings.start + step, readings.end, step)  # each step looks back over itself
     found: list[Shown] = []
-    for metric, answer in zip(metrics, _ask(source, metrics, grid, len(readings.replicas)), strict=True):
+    try:
+        answers = source.answer([_query(metric, step, len(readings.replicas)) for metric in metrics], grid)
+    except SourceError as error:
+        return (), dict.fromkeys(metrics, error.says)
+    for metric, answer in zip(metrics, answers, strict=True):
         for labels, values in zip(answer.labels, answer.values, strict=True):
             spans = tuple(_span(grid, first, last, step if step > scrape else 0.0) for first, last in runs(np.isfinite(values)))
             if spans:
                 found.append(Shown(metric, labels, spans))
-    if step <= scrape or source.about().flavor == "bundle":
-        return tuple(found)
-    return _closer(source, found, grid, scrape, len(readings.replicas))
+    refused = {metric: answer.refused for metric, answer in zip(metrics, answers, strict=True) if answer.refused}
+    if step > scrape and source.about().flavor != "bundle":
+        found = _closer(source, found, grid, scrape, len(readings.replicas))
+    return tuple(found), refused
 
 
 def _span(grid: Grid, first: int, last: int, doubt: float) -> Span:
@@ -131,30 +133,38 @@ def _span(grid: Grid, first: int, last: int, doubt: float) -> Span:
     return Span(at if first else at - grid.step, None if last == grid.count - 1 else float(grid.times[last]), doubt if first else 0.0)
 
 
-def _closer(source: Source, found: Sequence[Shown], grid: Grid, scrape: float, rows: int) -> tuple[Shown, ...]:
-    """The steps in which a series began or ended, asked again at the scrape interval: those with most of them first."""
-    edges = [
-        (edge, shown.metric)
-        for shown in found
-        for span in shown.spans
-        for edge in (span.start if span.start >= grid.start else None, span.end)
-        if edge is not None
-    ]
-    by_step: dict[float, list[str]] = {}
-    for edge, metric in edges:
-        by_step.setdefault(edge, []).append(metric)
-    exact = list(found)
-    for edge in sorted(by_step, key=lambda at: (-len(by_step[at]), at))[:CLOSER]:
-        fine = Grid.covering(edge - grid.step + scrape, edge, scrape)
-        metrics = tuple(sorted(set(by_step[edge])))
-        seen: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[float, float]] = {}
-        for metric, answer in zip(metrics, _ask(source, metrics, fine, rows), strict=True):
-            for labels, values in zip(answer.labels, answer.values, strict=True):
-                steps = np.flatnonzero(np.isfinite(values))
-                if steps.size:
-                    seen[metric, tuple(sorted(labels.items()))] = (float(fine.times[steps[0]]), float(fine.times[steps[-1]]))
-        exact = [_sharpened(shown, edge, seen.get((shown.metric, tuple(sorted(shown.labels.items()))))) for shown in exact]
-    return tuple(exact)
+def _closer(source: Source, found: list[Shown], grid: Grid, scrape: float, rows: int) -> list[Shown]:
+    """The steps in which a series began or ended, asked again at the scrape interval: those with most of them first. All in one question:
+    each step is put over the last one by its offset."""
+    by_step: dict[float, set[str]] = {}
+    for shown in found:
+        for span in shown.spans:
+            for edge in (span.start if span.start >= grid.start else None, span.end):
+                if edge is not None:
+                    by_step.setdefault(edge, set()).add(shown.metric)
+    edges = sorted(sorted(by_step, key=lambda at: (-len(by_step[at]), at))[:CLOSER])
+    if not edges:
+        return found
+    fine = Grid.covering(edges[-1] - grid.step + scrape, edges[-1], scrape)
+    asked = [(edge, metric) for edge in edges for metric in sorted(by_step[edge])]
+    try:
+        answers = source.answer([_query(metric, scrape, rows, edges[-1] - edge) for edge, metric in asked], fine)
+    except SourceError:
+        return found  # known to a step, and told so
+    seen: dict[float, dict[_Series, tuple[float, float]]] = {edge: {} for edge in edges}
+    for (edge, metric), answer in zip(asked, answers, strict=True):
+        times = fine.times - (edges[-1] - edge)
+        for labels, values in zip(answer.labels, answer.values, strict=True):
+            steps = np.flatnonzero(np.isfinite(values))
+            if steps.size:
+                seen[edge][_series(metric, labels)] = (float(times[steps[0]]), float(times[steps[-1]]))
+    for edge in edges:
+        found = [_sharpened(shown, edge, seen[edge].get(_series(shown.metric, shown.labels))) for shown in found]
+    return found
+
+
+def _series(metric: str, labels: Mapping[str, str]) -> _Series:
+    return metric, tuple(sorted(labels.items()))
 
 
 def _sharpened(shown: Shown, edge: float, seen: tuple[float, float] | None) -> Shown:
@@ -170,14 +180,10 @@ def _sharpened(shown: Shown, edge: float, seen: tuple[float, float] | None) -> S
     return replace(shown, spans=tuple(spans))
 
 
-def _ask(source: Source, metrics: Iterable[str], grid: Grid, rows: int) -> list[Answer]:
-    """Whether each series had a sample within each step. Raises SourceError where none of the questions was answered."""
-    queries = [Query(f"history|{metric}|value", _promql(metric, grid.step), (), (), max(1, rows), "max") for metric in metrics]
-    return source.answer(queries, grid)
-
-
-def _promql(metric: str, step: float) -> str:
+def _query(metric: str, step: float, rows: int, ago: float = 0.0) -> Query:
+    """Whether each series had a sample within each step, so many seconds before it."""
+    back = promql.duration(step) + "]" + (f" offset {promql.duration(ago)}" if ago else "")
+    text = f"max_over_time({promql.series(metric, '')}[{back})"
     if metric == ALERTS:
-        seen = promql.series(ALERTS, 'alertstate="firing"')
-        return f"max by ({', '.join(_OF_AN_ALERT)}) (max_over_time({seen}[{promql.duration(step)}]))"
-    return f"max_over_time({promql.series(metric, '')}[{promql.duration(step)}])"
+        text = f"max by ({', '.join(_OF_AN_ALERT)}) (max_over_time({promql.series(ALERTS, _FIRING)}[{back}))"
+    return Query(f"history|{metric}|value", text, (), (), max(1, rows), "max")

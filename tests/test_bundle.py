@@ -40,6 +40,12 @@ def rebuilt(data: bytes, manifest=None, readings=None) -> bytes:
     return out.getvalue()
 
 
+def of_schema_1() -> Bundle:
+    """The sample as it would have been written before bundles kept info metrics and alerts."""
+    data = bundle.files("obs").joinpath("sample/lab.obs.zip").read_bytes()
+    return Bundle(rebuilt(data, {"schema": 1, "beside": None}))
+
+
 def parquet(**columns) -> bytes:
     out = io.BytesIO()
     pq.write_table(pa.table(columns), out)

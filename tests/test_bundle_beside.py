@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 from tests.recordings import T0, Recording
-from tests.test_bundle import rebuilt, refusal
+from tests.test_bundle import of_schema_1, rebuilt, refusal
 from tests.test_timeline import fleet
 
 from obs import api, bundle_file, scan
-from obs.bundle import Bundle, pack, sample
+from obs.bundle import Bundle, pack
 from obs.config import Settings, SourceSettings, load
 from obs.facts import Facts
 from obs.history import history
@@ -45,7 +45,7 @@ def shown(source: Source, window: Window, scope: dict[str, tuple[str, ...]]) -> 
 
 
 def test_a_bundle_of_schema_1_opens_and_what_it_does_not_hold_is_not_told_as_none() -> None:
-    old = sample()
+    old = of_schema_1()
     assert old.manifest.schema_ == 1
     seen, _ = shown(old, old.window, EVERYTHING)
     assert old.kept() is None

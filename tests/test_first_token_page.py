@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+import requests
 from tests.arrays import HEALTHY, HEALTHY_MEANS, START, by_hand, course
 
 from obs import first_token, histogram
+from obs.collect import collect
+from obs.config import SourceSettings
 from obs.diagnosis import diagnose
 from obs.facts import Facts
 from obs.first_token_interference import interference
@@ -12,9 +15,11 @@ from obs.first_token_relations import relations
 from obs.first_token_spread import spread
 from obs.first_token_stages import TITLES, breakdown
 from obs.language import render
+from obs.prometheus import Prometheus
 from obs.signals import SIGNALS, Buckets
 from obs.text import Quantity, say
 from obs.verdict import State
+from obs.window import Window
 
 EDGES = np.array([0.1, 0.5, 1.0, 2.5, np.inf])
 SLOW = slice(160, 200)  # of 240 steps of 15 s, ten minutes within the window
@@ -190,6 +195,45 @@ def test_the_share_within_the_objective_is_a_range_where_buckets_tell_no_more():
     assert render(between.says) == "or more, up to 99 %; wanted: 99 %"
     assert figure(said(buckets=counts("ttft", 80, 10, 5, 3, 2)), "First tokens within 2 s").state is State.APPLIES
     assert figure(said(buckets=counts("ttft", 80, 10, 9.5, 0.3, 0.2)), "First tokens within 2 s").state is State.CLEAR
+
+
+def test_the_time_per_token_is_an_objective_of_requests_where_an_engine_tells_each_ones_own():
+    """Of a hundred requests two were slow all along; of their tokens one in ten thousand was, and only that was seen before."""
+    requests, tokens = counts("tpot", 97, 1, 1.5, 0.5, 0), counts("itl", 9999, 0, 1, 0, 0)
+    found = said(means={"tpot": 0.08}, buckets={**requests, **tokens})
+    shown = figure(found, "Requests within 0.2 s a token")
+    assert (shown.value, shown.state) == (pytest.approx(0.97), State.APPLIES)  # 97 % to 98 %, 99 % wanted
+    assert render(shown.says) == "or more, up to 98 %; wanted: 99 %"
+    assert not [f for f in found.figures if render(f.title).startswith("Tokens within")]
+    coarse = counts("tpot", 98, 1.5, 0.5, 0, 0)
+    assert render(said(buckets=coarse).advice[0]).startswith("Time per output token, of each request: whether 99 % are within 0.2 s cannot")
+
+
+@pytest.mark.parametrize("requests", [{}, counts("tpot", 0, 0, 0, 0, 0)], ids=["not told", "none finished"])
+def test_a_share_of_tokens_is_called_one_and_stands_only_where_no_request_has_a_time_of_its_own(requests):
+    shown = figure(said(buckets={**requests, **counts("itl", 80, 20, 0, 0, 0)}), "Tokens within 0.2 s of the one before")
+    assert render(shown.says) == "or more, up to 100 %; wanted: 99 %; of tokens, not of requests"
+
+
+def test_replicas_whose_requests_have_no_time_of_their_own_are_not_counted_as_in_time():
+    timed = np.array([[0.08], [np.nan], [0.08]])
+    found = said(means={"tpot": timed * np.ones((3, 240))}, replicas=3, buckets=counts("tpot", 100, 0, 0, 0, 0))
+    assert render(figure(found, "Requests within 0.2 s a token").says) == (
+        "0 % take longer, 1 % may; of 2 of 3 replicas, the others do not tell"
+    )
+
+
+def test_the_share_of_requests_is_the_one_that_prometheus_counts(lab_url):
+    """The lab's slow prefill: as many finished requests had a mean within 0.2 s a token as its own counters say."""
+    start, end = 1796037000, 1796037600  # 11:10 to 11:20
+    readings = collect(Prometheus(SourceSettings(url=lab_url, name="lab")), Window(start, end), {})
+    found = histogram.share(readings.buckets["tpot"], (readings.grid.times > start) & (readings.grid.times <= end), 0.2)
+    metric = "vllm:request_time_per_output_token_seconds"
+    promql = f'sum(increase({metric}_bucket{{le="0.2"}}[{end - start}s])) / sum(increase({metric}_count[{end - start}s]))'
+    reply = requests.get(f"{lab_url}/api/v1/query", params={"query": promql, "time": end}, timeout=10).json()
+    assert found.exact
+    assert found.low == pytest.approx(float(reply["data"]["result"][0]["value"][1]), abs=0.005)
+    assert 0.5 < found.low < 1
 
 
 def test_buckets_too_coarse_for_the_objective_are_warned_of():

@@ -30,7 +30,7 @@ UNITLESS = sorted(
 OF_ENGINES = (
     "kv_use", "requests_running", "requests_waiting", "requests_waiting_capacity", "requests_waiting_deferred", "kv_capacity_tokens",
     "preemptions", "engine_steps", "requests_finished", "engine_errors", "engine_aborts", "admission_rejections", "prompt_tokens",
-    "generation_tokens", "prefix_cache_queries", "prefix_cache_hits", "ttft", "itl", "e2e_latency", "queue_time", "prefill_time",
+    "generation_tokens", "prefix_cache_queries", "prefix_cache_hits", "ttft", "itl", "tpot", "e2e_latency", "queue_time", "prefill_time",
     "prompt_length", "output_length", "counter_resets",
 )  # fmt: skip
 # ratios 0 to 1, per second, seconds, counts, tokens: summed over the rows of the reading
@@ -38,7 +38,7 @@ ENGINE = {
     "kv_use": 0.5, "requests_running": 6, "requests_waiting": 2, "requests_waiting_capacity": 1.5, "requests_waiting_deferred": 0.5,
     "kv_capacity_tokens": 20000, "preemptions": 0.1, "engine_steps": 50, "requests_finished": 9, "engine_errors": 0.5,
     "engine_aborts": 0.05, "admission_rejections": 0.1, "prompt_tokens": 1000, "generation_tokens": 500, "prefix_cache_queries": 1000,
-    "prefix_cache_hits": 250, "ttft": 0.4, "itl": 0.02, "e2e_latency": 3, "queue_time": 0.1, "prefill_time": 0.25,
+    "prefix_cache_hits": 250, "ttft": 0.4, "itl": 0.02, "tpot": 0.02, "e2e_latency": 3, "queue_time": 0.1, "prefill_time": 0.25,
     "prompt_length": 100, "output_length": 50, "counter_resets": 0,
 }  # fmt: skip
 
@@ -54,16 +54,16 @@ LENGTHS = ("prompt_length", "output_length")
 TABLE = {
     "vllm-0.33": ENGINE,
     "vllm-0.12": less(*WHY, "engine_errors", "admission_rejections"),
-    "vllm-0.10": less(*WHY, "engine_errors", "admission_rejections"),
-    "vllm-0.7": less(*WHY, *CACHE, "engine_errors", "engine_aborts", "admission_rejections", requests_waiting=3),  # one of them swapped out
-    "vllm-0.4": less(*WHY, *CACHE, "engine_errors", "engine_aborts", "admission_rejections", "kv_capacity_tokens", "engine_steps",
+    "vllm-0.10": less(*WHY, "tpot", "engine_errors", "admission_rejections"),
+    "vllm-0.7": less(*WHY, *CACHE, "tpot", "engine_errors", "engine_aborts", "admission_rejections", requests_waiting=3),  # one swapped out
+    "vllm-0.4": less(*WHY, *CACHE, "tpot", "engine_errors", "engine_aborts", "admission_rejections", "kv_capacity_tokens", "engine_steps",
                      "queue_time", "prefill_time", requests_waiting=3),
     "ray": less(engine_errors=0, engine_aborts=0, admission_rejections=0, preemptions=0),  # made at their first use
-    "ray-colon": less(*WHY, "kv_capacity_tokens", engine_errors=0, engine_aborts=0, admission_rejections=0, preemptions=0),
+    "ray-colon": less(*WHY, "tpot", "kv_capacity_tokens", engine_errors=0, engine_aborts=0, admission_rejections=0, preemptions=0),
     "sglang-0.5": less(*WHY, "engine_steps", "admission_rejections", requests_waiting=3),  # one of them for its grammar
-    "sglang-0.5.6": less(*WHY, "engine_steps", "engine_errors", "admission_rejections", requests_waiting=3),
-    "sglang-0.4": less(*WHY, *LENGTHS, "engine_steps", "admission_rejections", "kv_capacity_tokens", "preemptions", "requests_finished",
-                       "engine_errors", "engine_aborts", "queue_time", "prefill_time"),
+    "sglang-0.5.6": less(*WHY, "tpot", "engine_steps", "engine_errors", "admission_rejections", requests_waiting=3),
+    "sglang-0.4": less(*WHY, *LENGTHS, "tpot", "engine_steps", "admission_rejections", "kv_capacity_tokens", "preemptions",
+                       "requests_finished", "engine_errors", "engine_aborts", "queue_time", "prefill_time"),
     "tgi": less(*WHY, *CACHE, "kv_use", "preemptions"),
     "trtllm": less(*WHY, *LENGTHS, "preemptions", "engine_steps", "engine_aborts", "admission_rejections"),
     "triton": {**{name: ENGINE[name] for name in (
@@ -73,7 +73,7 @@ TABLE = {
                       "counter_resets": 0},
     "llamacpp": {name: ENGINE[name] for name in (
         "requests_running", "requests_waiting", "engine_steps", "prompt_tokens", "generation_tokens", "itl", "counter_resets")},
-    "lmdeploy": less(*WHY, "kv_capacity_tokens", "preemptions", "admission_rejections", requests_waiting=3),
+    "lmdeploy": less(*WHY, "tpot", "kv_capacity_tokens", "preemptions", "admission_rejections", requests_waiting=3),
     "kserve": {"requests_finished": 9, "e2e_latency": 3, "counter_resets": 0},
     "dynamo": {
         "gateway_attempts": 11, "gateway_retries": 1, "gateway_timeouts": 0.3, "gateway_retry_overflow": 0.05, "gateway_responses": 10,
@@ -134,7 +134,7 @@ UNITS = {  # of the figures above; what an exporter shows in another one is conv
               "gateway_active"),
     "tokens": ("kv_capacity_tokens", "prompt_length", "output_length"),
     "tokens_per_second": ("prompt_tokens", "generation_tokens", "prefix_cache_queries", "prefix_cache_hits"),
-    "seconds": ("ttft", "itl", "e2e_latency", "queue_time", "prefill_time", "gateway_ttft", "gateway_duration"),
+    "seconds": ("ttft", "itl", "tpot", "e2e_latency", "queue_time", "prefill_time", "gateway_ttft", "gateway_duration"),
     "per_second": ("preemptions", "engine_steps", "requests_finished", "engine_errors", "engine_aborts", "admission_rejections",
                    "gateway_attempts", "gateway_retries", "gateway_timeouts", "gateway_retry_overflow", "gateway_responses",
                    "gateway_errors", "gateway_cancelled"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.arrays import START, by_hand, course, facts, verdicts
 from tests.recordings import T0, Recording
+from tests.test_bundle import of_schema_1
 
 from obs import bundle, events, scan
 from obs.config import load
@@ -295,9 +296,9 @@ def test_what_was_refused_or_is_not_recorded_is_said_and_is_not_none_fired() -> 
     refused = history(_Refusing(), by_hand(kv_use=0.3), {})
     assert refused.no_alerts is not None
     assert render(refused.no_alerts) == "too much was asked."
-    sample = bundle.sample()
-    readings, found = scan.scan(sample, sample.window, {}, load())
-    seen = history(sample, readings, {})
+    old = of_schema_1()
+    readings, found = scan.scan(old, old.window, {}, load())
+    seen = history(old, readings, {})
     assert seen.no_alerts is not None
     assert render(seen.no_alerts) == "Alerts are not in this recording."
     figure = answer(found, timeline(Facts(readings, dict(found.thresholds)), found, seen)).figures[-1]

@@ -117,7 +117,7 @@ def _warnings(facts: Facts, verdict: Verdict, stages: Breakdown) -> tuple[Messag
                 part=Quantity(cut, "ratio"),
             )
         )
-    for signal, limit in (("ttft", "ttft_objective"), ("itl", "itl_objective")):
+    for signal, limit in (("ttft", "ttft_objective"), (first_token_figures.pace(facts), "itl_objective")):
         buckets = facts.readings.buckets.get(signal)
         share = histogram.share(buckets, window, facts.limit(limit)) if buckets is not None else None
         if share is not None and share.low < facts.limit("objective_share") <= share.high:

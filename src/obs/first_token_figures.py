@@ -25,11 +25,17 @@ def figures(facts: Facts, verdict: Verdict, stages: Breakdown, steps: Mask) -> t
         _stage(verdict, stages, steps),
         _percentile(facts, window),
         _within(facts, window, "ttft", "ttft_objective"),
-        _within(facts, window, "itl", "itl_objective"),
+        _within(facts, window, pace(facts), "itl_objective"),
         _tokens(facts, window),
         _prompts(facts, window),
     )
     return tuple(figure for figure in made if figure is not None)
+
+
+def pace(facts: Facts) -> str:
+    """What the objective for the time per token is held against: the mean of each request, where an engine counts it, else each token's."""
+    buckets = facts.readings.buckets.get("tpot")
+    return "tpot" if buckets is not None and np.nansum(buckets.rates[-1, inside.inside(facts)]) > 0 else "itl"
 
 
 def usual_of(verdict: Verdict, signal: str) -> float | None:
@@ -121,6 +127,7 @@ def _within(facts: Facts, window: Mask, signal: str, limit: str) -> Figure:
     objective, wanted = Quantity(facts.limit(limit), "seconds"), facts.limit("objective_share")
     titles = {
         "ttft": say("First tokens within {objective}", objective=objective),
+        "tpot": say("Requests within {objective} a token", objective=objective),
         "itl": say("Tokens within {objective} of the one before", objective=objective),
     }
     buckets = facts.readings.buckets.get(signal)
@@ -131,13 +138,29 @@ def _within(facts: Facts, window: Mask, signal: str, limit: str) -> Figure:
     if found.exact or found.high - found.low < _SAME:
         late, most = Quantity(1.0 - found.low, "ratio"), Quantity(1.0 - wanted, "ratio")
         words = say("{late} come later, {most} may", late=late, most=most)
+        if signal == "tpot":
+            words = say("{late} take longer, {most} may", late=late, most=most)
         if late.value > most.value and round(100 * late.value) == round(100 * most.value):
-            words = say("a little more than the {most} that may come later", most=most)
+            words = say("a little more than the {most} that may", most=most)
     else:
         words = say("or more, up to {high}; wanted: {wanted}", high=Quantity(found.high, "ratio"), wanted=Quantity(wanted, "ratio"))
     if signal == "itl":
         words = say("{words}; of tokens, not of requests", words=words)
+    if signal == "tpot" and (counted := _counted(facts, window)) is not None:
+        words = say("{words}; {counted}", words=words, counted=counted)
     return Figure(titles[signal], found.low, "ratio", words, None, state)
+
+
+def _counted(facts: Facts, window: Mask) -> Message | None:
+    """How many replicas time their requests by token, where others give tokens too: engines of another version, say."""
+    timed, giving = (_busy(facts.reading(signal).count, window, facts.rows) for signal in ("tpot", "ttft"))
+    if not (giving & ~timed).any():
+        return None
+    return say("of {n} of {all} replicas, the others do not tell", n=int(timed.sum()), all=int((timed | giving).sum()))
+
+
+def _busy(count: Array | None, window: Mask, rows: int) -> Mask:
+    return np.zeros(rows, dtype=np.bool_) if count is None else np.asarray(np.nansum(count[:, window], axis=1) > 0)
 
 
 _SAME = 0.0005  # of all: what no figure shows

@@ -19,7 +19,7 @@ from obs.vocabulary import Candidate, Naming, Variant, Vocabulary, vocabularies
 Scope = Mapping[str, tuple[str, ...]]
 Pairs = tuple[tuple[str, tuple[str, ...]], ...]
 
-BUCKETED = ("ttft", "e2e_latency", "itl", "queue_time", "prompt_length", "output_length", "gateway_ttft")  # whose distribution is shown
+BUCKETED = ("ttft", "e2e_latency", "itl", "tpot", "queue_time", "prompt_length", "output_length", "gateway_ttft")  # shown as distributions
 KEEP = (
     "cluster",
     "service",

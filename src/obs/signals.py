@@ -78,6 +78,7 @@ SIGNALS: Mapping[str, Signal] = _table(
     ("prefix_cache_hits", say("Prefix cache hits"), "tokens_per_second", _R, _REP),
     ("ttft", say("Time to first token"), "seconds", _M, _REP),
     ("itl", say("Inter-token latency"), "seconds", _M, _REP),
+    ("tpot", say("Time per output token, of each request"), "seconds", _M, _REP),
     ("e2e_latency", say("End-to-end latency"), "seconds", _M, _REP),
     ("queue_time", say("Queue time"), "seconds", _M, _REP),
     ("prefill_time", say("Prefill time"), "seconds", _M, _REP),

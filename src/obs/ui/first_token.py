@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from obs import first_token, first_token_interference, first_token_relations, histogram, inside
+from obs import first_token, first_token_figures, first_token_interference, first_token_relations, histogram, inside
 from obs.course import Course
 from obs.facts import Facts
 from obs.first_token_interference import Interference
@@ -128,7 +128,8 @@ def _shares(here: _Page) -> None:
     _, facts = here.reader, here.facts
     lines: list[tuple[str, Array]] = []
     colors = []
-    for signal, limit, color in (("ttft", "ttft_objective", COLORS[0]), ("itl", "itl_objective", COLORS[1])):
+    pace = first_token_figures.pace(facts)
+    for signal, limit, color in (("ttft", "ttft_objective", COLORS[0]), (pace, "itl_objective", COLORS[1])):
         buckets = facts.readings.buckets.get(signal)
         if buckets is None:
             continue
@@ -137,17 +138,26 @@ def _shares(here: _Page) -> None:
         if not np.isfinite(low).any():
             continue
         figure = _.figure(objective, "seconds")
-        name = _("first tokens within {figure}", figure=figure) if signal == "ttft" else _("tokens within {figure}", figure=figure)
+        name = {
+            "ttft": _("first tokens within {figure}", figure=figure),
+            "tpot": _("requests within {figure} a token", figure=figure),
+            "itl": _("tokens within {figure}", figure=figure),
+        }[signal]
         exact = len(set(histogram.edges(buckets.bounds, objective))) == 1
         lines += [(name, low)] if exact else [(_("{name}: at least", name=name), low), (_("{name}: at most", name=name), high)]
         colors += [color] if exact else [color, color]
     course = Course(tuple(name for name, _values in lines), np.stack([values for _name, values in lines])) if lines else None
-    note = _(
-        "First tokens are a share of the requests, tokens a share of the tokens and not of requests: the histogram of inter-token latency "
-        "counts each. Buckets tell the part under their own edges; for an objective between two of them it lies between the two lines."
+    both = _(
+        "Both are shares of the requests: of each its first token, and at its finish its own mean time per token. Buckets tell the part "
+        "under their own edges; for an objective between two of them it lies between the two lines."
     )
+    tokens = _(
+        "First tokens are a share of the requests, tokens a share of the tokens: of no request its own time per token is told here. "
+        "Buckets tell the part under their own edges; for an objective between two of them it lies between the two lines."
+    )
+    note = both if pace == "tpot" else tokens
     panel(
-        here.screen, "shares", _("Within the objectives"), course, "ratio", signals=("ttft", "itl"), replicas=False, low=True, row=ROW,
+        here.screen, "shares", _("Within the objectives"), course, "ratio", signals=("ttft", pace), replicas=False, low=True, row=ROW,
         rules=(threshold(here.screen, "objective_share"),), note=note, colors=colors,
     )  # fmt: skip
 

@@ -63,9 +63,11 @@ def replica(pod: str, seconds: int, trouble: tuple[int, int] = (0, 0)) -> Record
 
 
 @pytest.fixture(scope="module")
-def cold() -> Iterator[str]:
-    """Another process, with another default source."""
-    with dashboard_process(prometheus_url=DEAD) as base:
+def cold(lab_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Another process, with another default source, and the lab as one that a link can name."""
+    config = tmp_path_factory.mktemp("settings") / "obs.toml"
+    config.write_text(f"[sources.lab]\nurl = '{lab_url}'\n")
+    with dashboard_process(prometheus_url=DEAD, config=str(config)) as base:
         yield base
 
 
@@ -232,25 +234,27 @@ def test_over_a_change_of_the_clocks_a_chart_goes_on_evenly_and_every_place_name
 
 
 def test_every_page_opens_with_every_parameter_and_keeps_it(cold: str, person: Callable[..., Page]) -> None:
+    """Of a recording in one tab, of a source in another, since a link names one of them."""
     every = (
         f"{KV}&tz={NOUMEA}&lang=es&row=slow_first_token&instance=127.0.0.1:18000&instance=elsewhere&replica=127.0.0.1:18000"
         f"&compare_from=2026-11-30T11:40:00Z&compare_to=2026-11-30T11:50:00Z&change=chunked_prefill&incident=0123456789abcdef"
-        f"&bundle={bundle.sample().id}"
+        f"&refresh=1m&plan=gpu~h100-80gb~tp~2"
     )
-    page = person(zone=ANGELES)
-    for name, kiosk in [*((name, "") for name in PAGES), ("", "&kiosk=1"), ("compare", "&kiosk=1")]:
-        query = every + kiosk
-        page.goto(f"{cold}/{name}?{query}")
-        page.wait_for_selector(PAGE)
-        page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
-        assert page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0, name
-        assert name == "incidents" or page.locator(".obs .failed").count() == 0, name
-        kept = parse_qs(page.evaluate("location.search.slice(1)"))
-        assert {key: value for key, value in kept.items() if key != "kiosk"} == {
-            key: value for key, value in parse_qs(query).items() if key != "kiosk"
-        }, name
-        assert ("kiosk" in kept) == bool(kiosk), name
-        assert page.evaluate("location.pathname").strip("/") == name
+    first = person(zone=ANGELES)
+    tabs = {f"bundle={bundle.sample().id}": first, "source=lab": person(zone=ANGELES)}
+    for name, kiosk in [*((name, "") for name in PAGES), ("", "&kiosk=1")]:
+        for of, page in tabs.items():
+            page.goto(f"{cold}/{name}?{every}&{of}{kiosk}", wait_until="commit")
+        for of, page in tabs.items():
+            page.wait_for_selector(PAGE)
+            page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+            assert page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0, (name, of)
+            assert name == "incidents" or page.locator(".obs .failed").count() == 0, (name, of)
+            kept = parse_qs(page.evaluate("location.search.slice(1)"))
+            assert {key: value for key, value in kept.items() if key != "kiosk"} == parse_qs(f"{every}&{of}"), (name, of)
+            assert ("kiosk" in kept) == bool(kiosk), (name, of)
+            assert page.evaluate("location.pathname").strip("/") == name
+    assert words(tabs["source=lab"], ".headline") == words(first, ".headline")  # the lab's recording is of that source
 
 
 def test_where_half_of_a_window_is_forgotten_the_page_says_so_and_calls_nothing_clear(

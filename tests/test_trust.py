@@ -192,6 +192,19 @@ def test_a_real_prometheus_tells_its_retention_and_its_oldest_sample(recorded):
     assert 0 < found.slowest_seconds <= found.total_seconds
 
 
+def test_of_a_long_window_the_source_says_itself_how_long_it_keeps_and_is_asked_no_more(recorded):
+    """Its pages have few requests to spare; what was read of the window is what is known to be there."""
+    source = recorded(Recording(9 * 3600, scrape=60).vllm("a"))
+    readings = collect(source, Window(T0 + 3600, T0 + 9 * 3600), {})
+    before = source.requests
+    found = api.inspected(source, readings)
+    assert source.requests - before == 1
+    assert (found.retention[:4], found.oldest) == ("100y", None)
+    shown = figure(api.trusted(readings, diagnose(readings), source.about(), found), "Samples reach back")
+    assert shown[0] == pytest.approx(8 * 3600, abs=120)
+    assert shown[1] == "before this window's end, at least: it was not looked further back"
+
+
 def test_the_command_line_says_what_the_page_says(recorded):
     source = recorded(Recording(1800).vllm("a"))
     readings = collect(source, Window(T0 + 600, T0 + 1800), {})

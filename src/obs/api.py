@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from obs import __version__, again, bundle, bundle_file, links, pseudonyms, shelf
+from obs.collect import FINE_SECONDS
 from obs.config import Settings
 from obs.errors import CallError, SourceError
 from obs.language import negotiate, render
@@ -102,10 +103,14 @@ def recalled(source: Source, readings: Readings, found: Diagnosis, scope: Mappin
 
 
 def inspected(source: Source, readings: Readings) -> Inspection:
-    """What the source's adapter tells beside the readings: of a server two requests. Raises SourceError."""
+    """What the source's adapter tells beside the readings: of a server two requests at most, and one where the window is long. It says
+    itself then how far back it can be read, and its pages have few requests to spare. Raises SourceError."""
     names = (readings.signals[signal].metric for signal in ("requests_running", "kv_use", "generation_tokens", "up"))
     metric = next((name.partition(" / ")[0] for name in names if name), None)
-    return source.inspect(metric, readings.end) if isinstance(source, Inspectable) else Inspection()
+    if not isinstance(source, Inspectable):
+        return Inspection()
+    found = source.inspect(None if readings.end - readings.start > FINE_SECONDS else metric, readings.end)
+    return found if found.oldest or found.retention else source.inspect(metric, readings.end)
 
 
 def trusted(readings: Readings, diagnosis: Diagnosis, about: About, inspection: Inspection) -> Trust:

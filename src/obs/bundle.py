@@ -20,7 +20,7 @@ from obs import __version__, bundle_file
 from obs.bundle_file import AskedQuery, Beside, Manifest, Origin, Series, ShownSeries
 from obs.seen import History, Shown, Span
 from obs.series import Array, Grid
-from obs.source import About, Answer, Query, Source
+from obs.source import COUNTING, About, Answer, Query, Source
 from obs.text import say
 from obs.window import Window
 
@@ -134,8 +134,10 @@ class Recorder:
 
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """Kept on the finest grid that a query was asked for: the quick look before is not worth keeping. Each is asked by itself, since
-        joined they are one long answer for one processor of the source."""
-        found = self._source.answer([q if q.counter else q.alone() for q in queries], grid)
+        joined they are one long answer for one processor of the source. Scrape intervals are kept as such: see above."""
+        wanted = [query for query in queries if not query.key.endswith(COUNTING)]
+        got = iter(self._source.answer([q if q.counter else q.alone() for q in wanted], grid))
+        found = [next(got) if query in wanted else Answer((), np.empty((0, grid.count))) for query in queries]
         for query, answer in zip(queries, found, strict=True):
             if query.key not in self.answers or grid.step <= self.answers[query.key][2].step:
                 self.answers[query.key] = (query, answer, grid)

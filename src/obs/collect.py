@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from obs import measure, replicas, spelling
+from obs import intervals, measure, replicas, spelling
 from obs.counters import harmless
 from obs.narrow import groups, narrow
 from obs.plan import Ask, Pairs, Ranges, Scope, asks, left_out
@@ -38,6 +38,7 @@ COARSE_STEPS = 1500
 WIDE_SECONDS, WIDE_STEPS = 5 * 86400.0, 750  # each step costs the source and us as much as the samples of a day (docs/performance.md)
 SPREAD_SECONDS = 60.0  # over more than an hour, a distribution a minute is enough: they are half of what a source is asked (measured)
 PROBE_STEPS = 30
+COUNTED_SECONDS = (FINE_SECONDS, 2 * 86400.0)  # windows whose quick look counts samples: shorter ones hold few, in longer ones it is work
 DEFAULT_SCRAPE = 15.0  # only where not one sample tells: nothing is measured then
 
 
@@ -155,8 +156,8 @@ def collected(
 def survey(source: Source, window: Window, scope: Scope) -> Survey:
     """Which metrics, engines and gateways there are, and how often they are scraped. Raises SourceError."""
     names = source.metric_names(window.start, window.end)
-    present = _present(source, names, scope, window)
-    return Survey(names, present, _scrapes(source, present, window))
+    present, told = _present(source, names, scope, window)
+    return Survey(names, present, _scrapes(source, present, window, told))
 
 
 def _step(seconds: float, fine: bool, scrape: float) -> float:
@@ -166,27 +167,33 @@ def _step(seconds: float, fine: bool, scrape: float) -> float:
     return own if least <= own else float(np.ceil(least / own) * own)
 
 
-def _present(source: Source, names: Collection[str], scope: Scope, window: Window) -> Present:
-    """A quick look with a few long steps: rows of each engine's and gateway's probes, with the time at which each was last seen."""
+def _present(source: Source, names: Collection[str], scope: Scope, window: Window) -> tuple[Present, dict[str, float]]:
+    """A quick look with a few long steps: rows of each engine's and gateway's probes, with the time at which each was last seen; and
+    the scrape intervals, of those that it tells."""
     step = max(60.0, float(np.ceil(window.seconds / PROBE_STEPS / 60) * 60))
     ranges = Ranges(step, step / 4, {}, step)
     grid = Grid.covering(window.start + step, window.end + step, step)  # each step looks back over itself
     every = [a for v in vocabularies() for a in asks(v, names, scope, ranges) if a.signal in v.probe and a.part in ("value", "count")]
-    found = _ask(source, every, grid)
-    return [(r, float(grid.times[np.flatnonzero(np.isfinite(r.values))[-1]])) for r in found.rows if np.isfinite(r.values).any()]
+    counting = intervals.counting(every, step) if COUNTED_SECONDS[0] <= window.seconds <= COUNTED_SECONDS[1] else []
+    rows = [r for r in _ask(source, [*every, *counting], grid).rows if np.isfinite(r.values).any()]
+    present = [(r, float(grid.times[np.flatnonzero(np.isfinite(r.values))[-1]])) for r in rows if r.ask.part != intervals.PART]
+    return present, intervals.told((r for r in rows if r.ask.part == intervals.PART), step)
 
 
-def _scrapes(source: Source, present: Present, window: Window) -> dict[str, float]:
-    """The scrape interval of every engine and gateway that has a sample in the scope and window, found where it was last seen."""
+def _scrapes(source: Source, present: Present, window: Window, told: Mapping[str, float]) -> dict[str, float]:
+    """The scrape interval of every engine and gateway that has a sample in the scope and window, found where it was last seen, unless it
+    is `told` already."""
     last: dict[str, tuple[float, Ask]] = {}
     for r, at in present:
         if at > last.get(r.ask.vocabulary.id, (0.0, r.ask))[0]:
             last[r.ask.vocabulary.id] = (at, r.ask)
     together: dict[tuple[float, Pairs, str], list[tuple[str, Ask]]] = {}
+    found = {system: told[system] for system in last if system in told}
     for system, (at, a) in last.items():
+        if system in found:
+            continue
         alone = not (harmless(a.vocabulary.match) and harmless(a.candidate.match))
         together.setdefault((at, a.query.selector, system if alone else ""), []).append((system, a))
-    found: dict[str, float] = {}
     for (at, scope, _), members in together.items():
         metrics = [a.candidate.metrics(SIGNALS[a.signal].kind)[0] for _, a in members]
         braces = selector(scope, *dict.fromkeys(match for _, a in members for match in (a.vocabulary.match, a.candidate.match)))
@@ -198,7 +205,7 @@ def _scrapes(source: Source, present: Present, window: Window) -> dict[str, floa
 def scope_values(source: Source, window: Window, scope: Scope | None = None) -> dict[str, list[str]]:
     """What the bar can offer: the namespaces, models and replicas that an engine showed in the window (within `scope`, if given)."""
     names = source.metric_names(window.start, window.end)
-    seats = replicas.seats(r for r, _ in _present(source, names, scope or {}, window))
+    seats = replicas.seats(r for r, _ in _present(source, names, scope or {}, window)[0])
     found = {
         "namespace": {s.replica.namespace for s in seats},
         "model": {s.replica.model for s in seats},

@@ -13,6 +13,7 @@ from prometheus_api_client import PrometheusConnect
 
 from obs import counters, errand, matrix
 from obs.errors import SourceError
+from obs.intervals import sensible
 from obs.joined import batches, is_plain, joined
 from obs.matrix import TAG
 from obs.promql import by_names, duration, series
@@ -30,7 +31,6 @@ WIDE_SECONDS, WIDE_TIMES = 8 * 3600.0, 3  # a question over more than this may t
 SLICES = 4  # a query that is too slow over a wide grid is asked for in parts, down to a quarter of it
 REACH_SECONDS, REACH_STEPS = 60 * 86400.0, 240  # how far back the oldest sample is looked for, and how finely: six hours
 LONG = 1500  # characters of a query that still travel in a URL
-SENSIBLE = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120, 300)  # scrape intervals that people set
 
 
 class Prometheus:
@@ -99,12 +99,12 @@ class Prometheus:
             for row in self._instant(f"{by_names(left, matchers)}[10m]", end - share * (end - start)):
                 if row["metric"].get("__name__") in gaps:
                     gaps[row["metric"]["__name__"]] += np.diff([float(sample[0]) for sample in row["values"]]).tolist()
-            found |= {metric: _sensible(float(np.median(seconds))) for metric, seconds in gaps.items() if seconds}
+            found |= {metric: sensible(float(np.median(seconds))) for metric, seconds in gaps.items() if seconds}
         return [found.get(metric) for metric in metrics]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
-        """Two requests: what it says of its retention, and where `metric` had samples in the two months before `end`."""
-        retention = str(self._runtime().get("storageRetention", ""))
+        """What it says of its retention, if it is a Prometheus: no other does; and where `metric` had samples in the 60 d before."""
+        retention = str(self._runtime().get("storageRetention", "")) if self.about().flavor in ("prometheus", "unknown") else ""
         oldest = None
         back = Grid(end - REACH_SECONDS, REACH_SECONDS / REACH_STEPS, REACH_STEPS + 1)
         if metric:
@@ -259,12 +259,6 @@ class Prometheus:
             "{address} answered with something other than the series that were asked for. Check that it is a Prometheus API.",
             address=self._settings.address,
         )
-
-
-def _sensible(seconds: float) -> float:
-    """The interval that was meant: the nearest one that people set, where it is near; else the whole second."""
-    nearest = min(SENSIBLE, key=lambda known: abs(known - seconds))
-    return float(nearest) if abs(nearest - seconds) <= 0.1 * nearest else float(max(1, round(seconds)))
 
 
 def _flavor(data: Mapping[str, Any]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from obs.series import Array, Grid
 from obs.text import Message
 
+COUNTING = "|samples"  # how the key of a question ends that only tells how often a system is scraped
 ALONE_ROWS = 10_000  # what a question claims to answer with where it wants a request of its own
 
 

@@ -204,6 +204,8 @@ def _reach(readings: Readings, inspection: Inspection) -> Figure:
     says = say("before this window's end, to {moment}", moment=Moment(oldest, dated=True))
     if inspection.at_least:
         says = say("before this window's end, and further: it was not looked beyond")
+    if inspection.oldest is None and inspection.requests is not None:
+        says = say("before this window's end, at least: it was not looked further back")
     short = oldest > readings.start
     if short:
         says = say("that is less than the window: it begins {moment}", moment=Moment(oldest, dated=True))

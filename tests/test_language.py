@@ -76,6 +76,12 @@ def test_a_dated_moment_has_the_day_as_the_bar_shows_it_and_the_same_day_only_on
     )
 
 
+def test_in_spanish_a_time_with_its_article_has_the_day_behind_it():
+    one = say("One incident: {row} at {at}, {length} long.", row=say("GPU"), at=Moment(1793521200.0, True), length=Quantity(60, "seconds"))
+    assert render(one, "es") == "Un incidente: GPU, a las 08:20:00 del 1 nov, durante 60 s."
+    assert render(one, "en") == "One incident: GPU at 1 Nov 08:20:00, 60 s long."
+
+
 def test_names_from_outside_cannot_hide_anything_or_go_on_for_ever():
     assert render(say("{names}", names=Names(("a\x1b[31m\n\u202eb",)))) == "a\\x1b[31m\\n\\u202eb"
     assert len(render(say("{names}", names=Names(("x" * 10_000,))))) == 120

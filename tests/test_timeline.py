@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -27,6 +28,8 @@ from obs.signals import Replica
 from obs.source import About, Answer
 from obs.text import say
 from obs.timeline import Alert, alerts, answer, shortly_before, timeline, window_of
+from obs.ui.reader import Reader
+from obs.ui.strip import axis
 from obs.verdict import Incident, State
 from obs.window import Window
 
@@ -313,7 +316,17 @@ def test_a_quiet_window_has_no_incident_and_a_blind_one_does_not_say_so() -> Non
     quiet = answer(verdicts(), timeline(facts(by_hand(kv_use=0.3)), verdicts(), NOTHING))
     assert (quiet.state, quiet.figures[0].value) == (State.CLEAR, 0.0)
     blind = replace(verdicts(), primary="insufficient", headline=say("no metric."))
-    assert answer(blind, timeline(facts(by_hand(kv_use=0.3)), blind, NOTHING)).figures[0].value is None
+    said = answer(blind, timeline(facts(by_hand(kv_use=0.3)), blind, NOTHING))
+    assert (said.state, said.says) == (State.UNKNOWN, blind.headline)
+    assert [(figure.value, figure.state) for figure in said.figures[:3]] == [(None, State.UNKNOWN)] * 3  # and not 0 changes
+
+
+def test_an_axis_of_days_names_the_day_at_midnight_and_the_time_between() -> None:
+    first = 1793487600  # midnight in Madrid
+    assert re.findall(r">([^<>]+)</span>", str(axis(first, first + 3 * 86400, Reader(zone="Europe/Madrid"))))[:7] == [
+        "Europe/Madrid", "1 Nov", "12:00", "2 Nov", "12:00", "3 Nov", "12:00",
+    ]  # fmt: skip
+    assert re.findall(r">([^<>]+)</span>", str(axis(first, first + 6 * 86400, Reader(zone="Europe/Madrid"))))[1:3] == ["1 Nov", "2 Nov"]
 
 
 def test_an_incident_has_its_rows_its_replicas_and_its_highest_figures() -> None:

@@ -185,9 +185,9 @@ def dark(facts: Facts) -> Message | None:
 
 
 def untold(facts: Facts) -> tuple[Message, ...]:
-    """The same as a remark on the whole answer."""
+    """The same as a remark on the whole answer; none where there is no rest to speak of: the answer itself says so."""
     found = gap(facts)
-    if found is None:
+    if found is None or found[2] == 1.0:
         return ()
     start, end = map(facts.moment, found[:2])
     return (

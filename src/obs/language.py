@@ -46,7 +46,16 @@ def render(message: Message | Sentences, lang: str = "en", zone: str = "UTC") ->
         template = known.gettext(message.template)
     else:
         template = known.ngettext(message.template, message.plural, message.n)
-    return template.format(**{name: value_text(value, lang, zone) for name, value in _days_once(message.values, zone).items()})
+    values = _days_once(message.values, zone)
+    return template.format(**{name: _in_place(name, value, template, lang, zone) for name, value in values.items()})
+
+
+def _in_place(name: str, value: Value, template: str, lang: str, zone: str) -> str:
+    """What stands in a hole of this template: in Spanish a clock time that has its article keeps it, and its day comes after."""
+    if isinstance(value, Moment) and value.dated and f"las {{{name}}}" in template:
+        whole, time_of_day = clock(value.at, zone, True, lang), clock(value.at, zone, False, lang)
+        return f"{time_of_day} del {whole.removesuffix(f' {time_of_day}')}" if whole != time_of_day else whole
+    return value_text(value, lang, zone)
 
 
 def _days_once(values: Mapping[str, Value], zone: str) -> Mapping[str, Value]:

@@ -107,7 +107,7 @@ def answer(diagnosis: Diagnosis, found: Timeline) -> Said:
     figures = _figures(diagnosis, found)
     if not incidents:
         if diagnosis.primary == "insufficient":
-            return Said(State.UNKNOWN, say("Nobody can tell what happened: {why}", why=diagnosis.headline), figures)
+            return Said(State.UNKNOWN, diagnosis.headline, figures)
         return Said(State.CLEAR, say("No row of the table applied in this window."), figures)
     longest = max(incidents, key=lambda i: _length(i, diagnosis.end))
     dated = diagnosis.end - diagnosis.start > _DAY
@@ -130,7 +130,10 @@ def _figures(diagnosis: Diagnosis, found: Timeline) -> tuple[Figure, ...]:
     return (
         Figure(say("Incidents"), None if unknown else float(len(diagnosis.incidents)), "count", state=unknown),
         Figure(say("Time in incidents"), None if unknown else float(seconds), "seconds", None if unknown else share, state=unknown),
-        Figure(say("Changes"), float(len(found.events)), "count", _kinds(found.events)),
+        Figure(
+            say("Changes"), float(len(found.events)) if found.events or not unknown else None, "count", _kinds(found.events),
+            state=None if found.events else unknown,
+        ),
         Figure(
             say("Alerts that fired"), None if found.no_alerts else float(len(firing)), "count",
             found.no_alerts, state=State.UNKNOWN if found.no_alerts else None,

@@ -57,6 +57,14 @@ def draw(screen: Screen) -> None:
     if concluded is not None:
         _trial(concluded, _)
     _diagnoses(((other.answer, other.window), (answer, screen.window)), screen)
+    _figures(found, _)
+    lengths.draw(screen, other.answer, answer)
+
+
+def _figures(found: Sequence[Contrast], _: Reader) -> None:
+    """The table of all figures that either window has."""
+    if not found:
+        return
     moved = [c for c in found if c.moved]
     note = _(
         "A mean is over all requests of its window; every other figure is the median of its minutes, neither the highest nor the sum, of "
@@ -68,7 +76,6 @@ def draw(screen: Screen) -> None:
     if moved and len(moved) < len(found):
         with st.expander(_("{n} figures did not change", n=len(found) - len(moved))):
             show(_table([c for c in found if not c.moved], _))
-    lengths.draw(screen, other.answer, answer)
 
 
 def _said(found: Sequence[Contrast], concluded: Concluded | None) -> Said:

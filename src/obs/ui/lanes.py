@@ -48,6 +48,7 @@ class Lanes:
     def html(self) -> Html:
         """All of them, with the times above and below."""
         _ = self._
+        blind = None if self.facts.readings.replicas else _("not measured in this window")
         rows = [
             axis(self.start, self.end, _),
             *(lane for verdict in self.diagnosis.verdicts for lane in self._row(verdict)),
@@ -55,8 +56,8 @@ class Lanes:
             _group(_("Changes")),
             self._course(_("Requests"), "traffic", traffic(self.facts), "per_second"),
             self._course(_("Prompt length, mean"), "prompt_length", prompt_length(self.facts), "tokens"),
-            self._marks(_("Restarts"), ("restart",), None),
-            self._marks(_("Replicas that came or went"), ("replicas",), None),
+            self._marks(_("Restarts"), ("restart",), blind),
+            self._marks(_("Replicas that came or went"), ("replicas",), blind),
             self._marks(
                 _("Versions and configuration"),
                 ("version", "configuration"),

@@ -77,13 +77,13 @@ def ticks(start: float, end: float, _: Reader) -> list[float]:
 def axis(start: float, end: float, _: Reader) -> Html:
     """The times under lanes, and the zone that they are of."""
     marks = ticks(start, end, _)
-    seconds = len(marks) > 1 and marks[1] - marks[0] < 60
+    step = marks[1] - marks[0] if len(marks) > 1 else end - start
     long = end - start > 2 * 86400
-    labels = [
-        tag("span", _.day(at) if long else _.clock(at, seconds), style=f"left:{across(at, start, end):.2f}%")
-        for at in marks
-        if across(at, start, end) < 97
-    ]
+
+    def words(at: float) -> str:
+        return _.day(at) if long and (step >= 86400 or _.clock(at) == "00:00:00") else _.clock(at, step < 60)
+
+    labels = [tag("span", words(at), style=f"left:{across(at, start, end):.2f}%") for at in marks if across(at, start, end) < 97]
     return tag("div", tag("span", _.zone, cls="lane-name zone"), tag("span", labels, cls="ticks"), cls="lane-row axis", aria_hidden="true")
 
 

@@ -118,6 +118,7 @@ def test_the_sick_one_comes_first_with_its_row_and_its_figures():
     assert render(found.said.says).startswith("1 of 4 replicas is sick. pod-2: Latency rises without errors, since 08:29:45")
     assert {name: cell.value for name, cell in first.cells.items()} == {
         "kv_use": 0.99, "requests_waiting": 40.0, "requests_running": 60.0, "generation_tokens": 100.0, "ttft": pytest.approx(0.1),
+        "ttft_p95": None,
         "restarts": 0.0,
     }  # fmt: skip
     assert figure(found, "Sick").value == 1

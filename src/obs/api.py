@@ -18,6 +18,8 @@ from obs.report_json import to_json
 from obs.scan import scan
 from obs.signals import Readings
 from obs.source import About, Inspectable, Inspection, Source
+from obs.standing import Tails
+from obs.tails import tails
 from obs.text import Message, say
 from obs.trust import Trust, trust
 from obs.verdict import Diagnosis
@@ -111,6 +113,14 @@ def inspected(source: Source, readings: Readings) -> Inspection:
         return Inspection()
     found = source.inspect(None if readings.end - readings.start > FINE_SECONDS else metric, readings.end)
     return found if found.oldest or found.retention else source.inspect(metric, readings.end)
+
+
+def tailed(source: Source, readings: Readings, scope: Mapping[str, tuple[str, ...]], end: float) -> tuple[Tails, Message | None]:
+    """Each replica's first tokens over the window up to `end`, and the reason where they are not read. One request. Raises SourceError."""
+    try:
+        return tails(source, readings, scope, end), None
+    except CallError as error:
+        return {}, error.says
 
 
 def trusted(readings: Readings, diagnosis: Diagnosis, about: About, inspection: Inspection) -> Trust:

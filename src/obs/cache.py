@@ -24,7 +24,7 @@ from obs.errand import Errand
 from obs.errors import SourceError
 from obs.refusals import LeftError, is_down
 from obs.series import Grid
-from obs.source import About, Answer, Inspectable, Inspection, Query, Recognisable, Source
+from obs.source import About, Answer, Inspectable, Inspection, Instant, Query, Recognisable, Source
 
 SETTLE_SECONDS = 300.0  # remote write and slow rule evaluation come late; Prometheus itself looks back as far
 NAMES_SECONDS = 60.0  # a metric that appears is found within a minute
@@ -111,6 +111,13 @@ class Cached:
         if not isinstance(source, Inspectable):
             return Inspection()
         return self._alone(("inspect", metric, end), lambda: source.inspect(metric, end))
+
+    def at(self, queries: Sequence[Query], moment: float) -> list[Answer]:
+        """The source's own: of a moment nothing is kept here. A bundle has none, and stands behind no cache."""
+        source = self.source
+        if not isinstance(source, Instant):
+            raise TypeError(f"{type(source).__name__} answers for no moment alone")
+        return self._alone(("at", tuple(queries), moment), lambda: source.at(queries, moment))
 
     def timed(self, inspection: Inspection) -> Inspection:
         """The source's own."""

@@ -142,6 +142,11 @@ class Prometheus:
         notes = tuple(say("The source warns: {text}", text=text) for text in self.session.warnings)
         return [Answer(found[i].labels, found[i].values, found[i].refused, notes) for i in range(len(queries))]
 
+    def at(self, queries: Sequence[Query], moment: float) -> list[Answer]:
+        """In one request."""
+        found = self._batch(list(enumerate(queries)), Grid(moment, 1.0, 1))
+        return [found[index] for index in range(len(queries))]
+
     def _both(self, group: list[tuple[int, Query]], batch: list[tuple[int, Query]], grid: Grid) -> dict[int, Answer]:
         """Sampled counters and joined queries in one request: both are asked for at the same steps."""
         queries = [query for _, query in group]

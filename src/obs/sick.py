@@ -9,7 +9,7 @@ from obs.facts import Facts
 from obs.outliers import LEAST_REPLICAS, Outlier, outliers
 from obs.question import Said
 from obs.sick_figures import advice, figures
-from obs.standing import DOUBTFUL, SICK, UNSEEN, WORDS, Standing, Stands, standings
+from obs.standing import DOUBTFUL, SICK, UNSEEN, WORDS, Standing, Stands, Tails, standings
 from obs.text import Message, Names, Sentences, say, say_n
 from obs.verdict import Diagnosis, State
 
@@ -25,10 +25,10 @@ class Fleet:
     said: Said
 
 
-def fleet(facts: Facts, diagnosis: Diagnosis) -> Fleet:
-    """The answer with its figures and advice."""
+def fleet(facts: Facts, diagnosis: Diagnosis, tails: Tails | None = None) -> Fleet:
+    """The answer with its figures and advice. `tails`: each replica's first tokens over the window, where they were read."""
     odd = outliers(facts)
-    found = standings(facts, diagnosis, odd)
+    found = standings(facts, diagnosis, odd, tails or {})
     state, says = _answer(found, odd)
     return Fleet(found, odd, Said(state, says, figures(found, odd), advice(found, odd)))
 

@@ -97,6 +97,14 @@ class Inspectable(Protocol):
         """The same inspection with the clock and the counts as they are now; asks nothing."""
 
 
+@runtime_checkable
+class Instant(Protocol):
+    """A source that answers for one moment alone, beside its grids."""
+
+    def at(self, queries: Sequence[Query], moment: float) -> list[Answer]:
+        """One answer for each query, in order; values of shape [rows, 1]. Raises SourceError."""
+
+
 class Source(Protocol):
     """Answers range queries. Every failure is an `obs.errors.SourceError`, whose message tells the person what to do."""
 

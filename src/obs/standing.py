@@ -10,10 +10,11 @@ import numpy as np
 
 from obs import inside
 from obs.facts import Facts
+from obs.histogram import Side, over
 from obs.order import DAY_SECONDS
 from obs.outliers import Outlier
 from obs.series import Mask, anywhere, runs
-from obs.signals import Reading, Replica
+from obs.signals import Buckets, Reading, Replica
 from obs.text import Message, Moment, say, say_n
 from obs.titles import ROWS
 from obs.verdict import ROW_IDS, Diagnosis, Stance, State
@@ -68,6 +69,7 @@ class Cell:
 
     value: float | None
     why: Message | None = None
+    says: Message | None = None  # where the figure is a bound only: what it is
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Standing:
     stands: Stands
     says: Message | None  # the row and since when, or what stands out
     row: str | None
-    cells: Mapping[str, Cell]  # kv_use, requests_waiting, requests_running, generation_tokens, ttft, restarts
+    cells: Mapping[str, Cell]  # by COLUMNS
 
     @property
     def state(self) -> State:
@@ -87,13 +89,14 @@ class Standing:
         return _STATES[self.stands]
 
 
-COLUMNS = ("kv_use", "requests_waiting", "requests_running", "generation_tokens", "ttft", "restarts")
+COLUMNS = ("kv_use", "requests_waiting", "requests_running", "generation_tokens", "ttft", "ttft_p95", "restarts")
+Tails = Mapping[str, Buckets]  # the first tokens of a replica over the window, by its name
 
 
-def standings(facts: Facts, diagnosis: Diagnosis, odd: Sequence[Outlier]) -> tuple[Standing, ...]:
+def standings(facts: Facts, diagnosis: Diagnosis, odd: Sequence[Outlier], tails: Tails) -> tuple[Standing, ...]:
     """Every replica, the sickest first; among those alike, the one with most waiting, then the fullest."""
     told, far = _rows(diagnosis), {outlier.replica: outlier for outlier in odd}
-    columns = {name: _column(facts, name) for name in COLUMNS}
+    columns = {name: _tails(facts, tails) if name == "ttft_p95" else _column(facts, name) for name in COLUMNS}
     end = _end(facts)
     found = []
     for place, replica in enumerate(facts.readings.replicas):
@@ -245,6 +248,19 @@ def _means(reading: Reading, window: Mask) -> list[Cell]:
         Cell(None, absent) if not known[place] else Cell(float(above[place] / below[place])) if below[place] > 0 else Cell(None, quiet)
         for place in range(len(total))
     ]
+
+
+def _tails(facts: Facts, tails: Tails) -> list[Cell]:
+    """p95 of each replica's own first tokens; in the first or the last bucket a bound."""
+    found = []
+    for replica in facts.readings.replicas:
+        buckets = tails.get(replica.name)
+        p95 = over(buckets, np.ones(1, dtype=np.bool_), 0.95) if buckets is not None else None
+        if p95 is None:
+            found.append(Cell(None, say("not measured") if buckets is None else say("no traffic")))
+        else:
+            found.append(Cell(p95.value, None, None if p95.side is Side.WITHIN else p95.says("seconds")))
+    return found
 
 
 def _restarts(facts: Facts) -> list[Cell]:

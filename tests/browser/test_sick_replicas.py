@@ -26,6 +26,10 @@ def test_a_crash_is_a_restart_and_a_gap(sample: str, person: Callable[..., Page]
     (line,) = lines(page)
     assert line[:3] == ["127.0.0.1:18000", "restarted", "1 time in this window"]
     assert line[8:] == ["1", "0.32 or later"]
+    assert (
+        "not p95 of each replica: a recording holds the buckets of all replicas together."
+        in page.locator(".st-key-panel-replicas").inner_text()
+    )
     page.locator(FIELDS).first.wait_for(state="attached")
     assert page.locator(FIELDS).count() == 61 - 8  # a field every five seconds, and none while nothing was scraped
 
@@ -53,12 +57,17 @@ def test_many_replicas_are_turned_over_found_and_opened_from_the_map(
     recording = Recording(1200, scrape=60)
     for number in range(60):
         use = 0.9 if number == 41 else 0.3
-        recording.vllm(f"llama-{number:02d}", kv_cache_usage_perc=lambda age, use=use: use - age % 120 / 12000)
+        pod = f"llama-{number:02d}"
+        labels = {"job": "vllm", "namespace": "prod", "pod": pod, "instance": f"{pod}:8000", "model_name": "llama", "engine": "0"}
+        recording.vllm(pod, kv_cache_usage_perc=lambda age, use=use: use - age % 120 / 12000)
+        recording.mean("vllm:time_to_first_token_seconds", labels, 0.5, 1.0)
     base = dashboard(prometheus_url=backfill(_until_now(recording)))
     page = opened(person(), f"{base}/replicas?from=now-20m")
     assert words(page, ".said .headline") == ("None is in trouble, but llama-41 stands out: KV cache use 90 %, the median of all 30 %.")
     assert len(lines(page)) == 25
     assert lines(page)[0][:2] == ["llama-41", "stands out"]
+    assert page.locator(".table.replicas th[scope=col]").all_inner_texts()[7] == "TTFT, p95"
+    assert {line[7] for line in lines(page)} <= {"0.95 s", "0.96 s"}  # all between 0.1 s and 1 s: 95 % of the way
     page.get_by_role("button", name="Next").click()
     page.wait_for_function("document.querySelector('.st-key-replicas-turn').innerText.includes('26 to 50 of 60')")
     page.get_by_label("Find a replica").fill("-07")

@@ -10,7 +10,7 @@ import streamlit as st
 from obs import links
 from obs.links import View
 from obs.standing import WORDS, Cell, Standing
-from obs.text import Names
+from obs.text import Message, Names
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
 from obs.ui.reader import Reader
@@ -19,27 +19,30 @@ from obs.versions import tag as version_tag
 
 LINES = 25  # a page of the table
 _FIND, _SORT, _PAGE = "replicas_find", "replicas_sort", "replicas_page"
-_FIGURES = (
-    ("kv_use", "ratio"), ("requests_waiting", "count"), ("requests_running", "count"), ("generation_tokens", "count"), ("ttft", "seconds"),
-    ("restarts", "count"),
-)  # fmt: skip
+_LEVELS = (("kv_use", "ratio"), ("requests_waiting", "count"), ("requests_running", "count"), ("generation_tokens", "count"))
 
 
-def draw(screen: Screen, standings: Sequence[Standing]) -> None:
-    """The table. Where it has more lines than a page, it can be searched, sorted and turned over."""
+def draw(screen: Screen, standings: Sequence[Standing], mean: Message | None) -> None:
+    """The table. Where it has more lines than a page, it can be searched, sorted and turned over. `mean`: why the time to first token
+    is one, where p95 of each replica was not read."""
     _ = screen.reader
     with st.container(key="panel-replicas"):
         note = _(
-            "Over the window: the highest KV use, waiting and running requests; the mean tokens per second and time to first token. Of "
-            "each replica the mean and not p95, because that would cost Prometheus every bucket of every replica; p95 of all together "
-            "stands under First token. The version is the image's tag, else what the metric names tell."
+            "Over the window: the highest KV use, waiting and running requests; the mean tokens per second; p95 of the time to first "
+            "token, of the replica's own buckets. The version is the image's tag, else what the metric names tell."
         )
+        if mean is not None:
+            note = _(
+                "Over the window: the highest KV use, waiting and running requests; the mean tokens per second and time to first token. "
+                "The mean and not p95 of each replica: {why} The version is the image's tag, else what the metric names tell.", why=mean,
+            )  # fmt: skip
         title = tag("div", _("All replicas, sickest first"), cls="title", role="heading", aria_level=2)
         show(tag("div", title, tag("div", note, cls="note"), cls="panel"))
-        shown, first, count = _chosen(standings, screen)
-        heads = _heads(_)
+        column = "ttft_p95" if mean is None else "ttft"
+        shown, first, count = _chosen(standings, screen, column)
+        heads = _heads(_, column)
         head = tag("tr", [tag("th", words, scope="col") for words in heads])
-        lines = [_line(standing, screen, heads) for standing in shown]
+        lines = [_line(standing, screen, heads, column) for standing in shown]
         show(tag("table", tag("thead", head), tag("tbody", lines), cls="table replicas"))
         if count > LINES and not screen.view.kiosk:
             _turn(first, len(shown), count, _)
@@ -47,14 +50,14 @@ def draw(screen: Screen, standings: Sequence[Standing]) -> None:
             show(tag("div", _("No replica's name holds these letters."), cls="nothing"))
 
 
-def _heads(_: Reader) -> list[str]:
+def _heads(_: Reader, column: str) -> list[str]:
     return [
-        _("Replica"), _("State"), _("What"), _("KV use"), _("Waiting"), _("Running"), _("Tokens/s, mean"), _("TTFT, mean"),
-        _("Restarts"), _("Version"),
+        _("Replica"), _("State"), _("What"), _("KV use"), _("Waiting"), _("Running"), _("Tokens/s, mean"),
+        _("TTFT, p95") if column == "ttft_p95" else _("TTFT, mean"), _("Restarts"), _("Version"),
     ]  # fmt: skip
 
 
-def _chosen(standings: Sequence[Standing], screen: Screen) -> tuple[Sequence[Standing], int, int]:
+def _chosen(standings: Sequence[Standing], screen: Screen, column: str) -> tuple[Sequence[Standing], int, int]:
     """(the lines of this page, the first one's number, how many there are in all). A wall screen shows the first page."""
     _ = screen.reader
     if len(standings) <= LINES or screen.view.kiosk:
@@ -63,7 +66,7 @@ def _chosen(standings: Sequence[Standing], screen: Screen) -> tuple[Sequence[Sta
         "trouble": _("Sickest first"),
         "kv_use": _("KV use"),
         "requests_waiting": _("Waiting"),
-        "ttft": _("TTFT, mean"),
+        column: _heads(_, column)[7],
         "name": _("Name"),
     }
     with st.container(key="replicas-choice", horizontal=True, gap="small"):
@@ -95,14 +98,15 @@ def _turn(first: int, shown: int, count: int, _: Reader) -> None:
         st.button(_("Next"), key="replicas_next", icon=":material/chevron_right:", disabled=last, on_click=to, args=(page + 1,))
 
 
-def _line(standing: Standing, screen: Screen, heads: Sequence[str]) -> Html:
+def _line(standing: Standing, screen: Screen, heads: Sequence[str], column: str) -> Html:
     _, look = screen.reader, standing.state.value
-    name = link(screen, standing.replica.name)
+    called = link(screen, standing.replica.name)
     state = tag("span", icon(look), tag("span", _.tell(WORDS[standing.stands])), cls=f"verdict {look}")
-    figures = [_cell(standing.cells[column], unit, head, _) for (column, unit), head in zip(_FIGURES, heads[3:9], strict=True)]
+    columns = (*_LEVELS, (column, "seconds"), ("restarts", "count"))
+    figures = [_cell(standing.cells[name], unit, head, _) for (name, unit), head in zip(columns, heads[3:9], strict=True)]
     return tag(
         "tr",
-        tag("th", name, scope="row"),
+        tag("th", called, scope="row"),
         tag("td", state, cls="state-cell"),
         tag("td", _.tell(standing.says) if standing.says else None, cls="what-cell"),
         figures,
@@ -126,7 +130,7 @@ def _cell(cell: Cell, unit: str, head: str, _: Reader) -> Html:
     """A figure; where there is none a word, never an empty cell and never 0."""
     if cell.value is None:
         return tag("td", tag("span", _.tell(cell.why) if cell.why else "–", cls="none"), data_head=head, cls="number")
-    return tag("td", _.figure(cell.value, unit), data_head=head, cls="number")
+    return tag("td", _.tell(cell.says) if cell.says else _.figure(cell.value, unit), data_head=head, cls="number")
 
 
 def version(standing: Standing, _: Reader) -> str:

@@ -7,10 +7,14 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from obs import heat, sick
+from obs import api, heat, sick
 from obs.course import Course
+from obs.errors import SourceError
 from obs.facts import Facts
 from obs.outliers import LEAST_REPLICAS, Outlier
+from obs.standing import Tails
+from obs.text import Message
+from obs.ui import answer as answers
 from obs.ui import page, replica_heat, replica_table
 from obs.ui.answer import Answer
 from obs.ui.icons import icon
@@ -20,7 +24,8 @@ from obs.ui.screen import Screen
 
 ODD = 8  # outliers that are named; the table has them all
 _SIGNAL = "replicas_signal"
-_MADE: WeakKeyDictionary[Facts, sick.Fleet] = WeakKeyDictionary()
+_MADE: WeakKeyDictionary[Facts, tuple[sick.Fleet, Message | None]] = WeakKeyDictionary()
+MINUTE = 60.0  # a page that moves asks for its buckets once in so many seconds
 
 
 def draw(screen: Screen) -> None:
@@ -30,22 +35,38 @@ def draw(screen: Screen) -> None:
     if answer is None:
         return
     facts = answer.courses.facts
-    found = _fleet(answer)
+    found, mean = _fleet(screen, answer)
     page.says(found.said, screen)
     if not found.standings:
         return
-    replica_table.draw(screen, found.standings)
+    replica_table.draw(screen, found.standings, mean)
     if len(found.standings) >= LEAST_REPLICAS:
         _odd(screen, found.outliers)
     _map(screen, facts, found)
 
 
-def _fleet(answer: Answer) -> sick.Fleet:
-    """Made once for each answer: of a thousand replicas it takes a second, and a click on the page is no new question."""
+def _fleet(screen: Screen, answer: Answer) -> tuple[sick.Fleet, Message | None]:
+    """Made once for each answer: of a thousand replicas it takes a second, and a click on the page is no new question. With the reason
+    why the time to first token is a mean, where p95 of each replica was not read."""
     facts = answer.courses.facts
-    if facts not in _MADE:
-        _MADE[facts] = sick.fleet(facts, answer.diagnosis)
+    if facts in _MADE:
+        return _MADE[facts]
+    view, end = screen.view, facts.readings.end
+    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
+    until = end // MINUTE * MINUTE if screen.moving else end
+    try:
+        tails, why = _tails(view.source, view.bundle, facts.readings.start, until, scope, screen, answer)
+    except SourceError as error:  # it fails just now: the rest of the page stands, and the next answer asks again
+        return sick.fleet(facts, answer.diagnosis), error.says
+    _MADE[facts] = sick.fleet(facts, answer.diagnosis, tails), why
     return _MADE[facts]
+
+
+@st.cache_resource(show_spinner=False, max_entries=16, ttl=3600)
+def _tails(
+    name: str | None, bundle: str | None, start: float, end: float, scope: answers.Scope, _screen: Screen, _answer: Answer
+) -> tuple[Tails, Message | None]:
+    return api.tailed(answers.source(_screen.view), _answer.readings, dict(scope), end)
 
 
 def _odd(screen: Screen, odd: Sequence[Outlier]) -> None:

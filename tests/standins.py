@@ -46,6 +46,9 @@ class Prometheus3(Plain):
         return (400, "parse error: unexpected character: '.'") if re.search(r"[a-z]\.[a-z]", bare) else None
 
     def asked(self, query):
+        """A label without its dots is another one, which nothing has."""
+        labels = "|".join(name.replace(".", "_") for name in self.dotted[2:])
+        query = re.sub(rf'(?<!["\w])({labels})(?!["\w])', r"\1_", query)
         metric = r'\{"([a-z_.]+?)(_sum|_count|_bucket)", ?'
         query = re.sub(metric, lambda m: f"{m[1].replace('.', '_')}_seconds{m[2]}{{", query)
         return re.sub(r'"([a-z_]+(?:\.[a-z_]+)+)"(?=\s*[,)=!])', lambda m: m[1].replace(".", "_"), query)

@@ -74,7 +74,54 @@ def test_a_pods_rate_is_shared_by_its_ranks_so_that_the_sum_is_right(recorded):
 
 def test_pods_of_the_same_name_in_two_namespaces_stay_two(recorded):
     recording = Recording().vllm("vllm-0", kv_cache_usage_perc=0.1).vllm("vllm-0", namespace="dev", kv_cache_usage_perc=0.9)
-    assert levels(collect(recorded(recording), WINDOW, {}), "kv_use") == {"dev/vllm-0": 0.9, "prod/vllm-0": 0.1}
+    source = recorded(recording)
+    assert levels(collect(source, WINDOW, {}), "kv_use") == {"dev/vllm-0": 0.9, "prod/vllm-0": 0.1}
+    assert levels(collect(source, WINDOW, {"replica": ("dev/vllm-0",)}), "kv_use") == {"dev/vllm-0": 0.9}
+
+
+def test_pods_of_the_same_name_in_two_clusters_stay_two(recorded):
+    """As where Thanos or Mimir holds several clusters with the same manifests; what stands under a pod is its own cluster's."""
+    recording = Recording()
+    for cluster, use in (("eu", 0.1), ("us", 0.9)):
+        target = {"job": "vllm", "namespace": "prod", "pod": "vllm-0", "instance": "10.0.0.1:8000", "cluster": cluster}
+        labels = {**target, "model_name": "llama", "engine": "0"}
+        recording.put("vllm:kv_cache_usage_perc", labels, use).put("vllm:num_requests_running", labels, 2.0)
+        recording.rate("vllm:generation_tokens_total", labels, 50).put("up", target, 1.0 if cluster == "eu" else 0.0)
+        gpu = {"job": "dcgm", "exported_namespace": "prod", "exported_pod": "vllm-0", "instance": "n:9400", "cluster": cluster}
+        recording.put("DCGM_FI_DEV_GPU_UTIL", gpu, 100 * use)
+        recording.rate("envoy_cluster_upstream_rq_total", {"envoy_cluster_name": "llm", "namespace": "prod", "cluster": cluster}, 10 * use)
+    source = recorded(recording)
+    readings = collect(source, WINDOW, {})
+    assert levels(readings, "kv_use") == {"eu/vllm-0": 0.1, "us/vllm-0": 0.9}
+    assert levels(readings, "generation_tokens") == {"eu/vllm-0": pytest.approx(50), "us/vllm-0": pytest.approx(50)}
+    assert levels(readings, "up") == {"eu/vllm-0": 1, "us/vllm-0": 0}
+    assert levels(readings, "gpu_utilization") == {"eu/vllm-0": 0.1, "us/vllm-0": 0.9}
+    assert levels(readings, "gateway_attempts") == {"eu/llm": pytest.approx(1), "us/llm": pytest.approx(9)}
+    assert levels(collect(source, WINDOW, {"replica": ("us/vllm-0",)}), "kv_use") == {"us/vllm-0": 0.9}
+    assert levels(collect(source, WINDOW, {"cluster": ("us",)}), "kv_use") == {"vllm-0": 0.9}
+
+
+def test_a_target_that_two_jobs_scrape_counts_once(recorded):
+    """A ServiceMonitor and a PodMonitor on the same pods: levels would not show it, rates would double."""
+    recording = Recording()
+    for job, until in (("monitoring/llm", 1200.0), ("vllm", 1e9)):
+        labels = {**ENGINE, "job": job, "engine": "0"}
+        recording.put("vllm:num_requests_waiting", labels, lambda age, until=until: 3.0 if age < until else None)
+        recording.put("vllm:generation_tokens_total", labels, lambda age, until=until: 50 * age if age < until else None)
+        recording.mean("vllm:time_to_first_token_seconds", labels, 0.5, 2)
+        gateway = {"job": job, "namespace": "prod", "instance": "e:9901", "envoy_cluster_name": "llm"}
+        recording.rate("envoy_cluster_upstream_rq_total", gateway, 2)
+    readings = collect(recorded(recording), WINDOW, {})
+    assert levels(readings, "requests_waiting") == {"a": 3}
+    np.testing.assert_allclose(judged(readings, "generation_tokens"), 50, rtol=1e-6)  # also from where one job ends
+    assert readings.signals["ttft"].count[0, -1] == pytest.approx(2)
+    assert levels(readings, "ttft") == pytest.approx({"a": 0.5})
+    assert levels(readings, "gateway_attempts") == pytest.approx({"llm": 2})
+
+
+def test_an_engine_whose_series_name_no_place_has_a_name_all_the_same(recorded):
+    recording = Recording().put("vllm:num_requests_waiting", {"job": "llm"}, 3.0).rate("vllm:generation_tokens_total", {"job": "llm"}, 50)
+    assert levels(collect(recorded(recording), WINDOW, {}), "requests_waiting") == {"llm": 3}
 
 
 def test_capacity_is_read_from_the_labels_that_this_version_has(recorded):

@@ -174,6 +174,7 @@ def test_names_with_dots_are_read_from_a_prometheus_3(url):
     assert ttft.rows == ("llama",)  # the dotted label
     assert figure(ttft) == pytest.approx(0.4)
     assert figure(readings.signals["gateway_duration"]) == pytest.approx(3)
+    assert figure(readings.signals["gateway_errors"]) == pytest.approx(0.5)  # by a dotted label: without its dots nothing has it
     assert readings.buckets["gateway_ttft"].bounds[:2].tolist() == [0.001, 60]
     assert figure(readings.signals["kv_use"]) == 0.5
 

@@ -251,7 +251,7 @@ def _measure(
 ) -> tuple[dict[str, Reading], dict[str, Buckets]]:
     idle = measure.idle_clusters(rows)
     shared = measure.shared_names(rows)
-    kept = [r for r in rows if r.ask.vocabulary.role != "gateway" or measure.busy(r, idle)]
+    kept = [r for r in replicas.once(rows) if r.ask.vocabulary.role != "gateway" or measure.busy(r, idle)]
     readings: dict[str, Reading] = {}
     buckets: dict[str, Buckets] = {}
     for signal in SIGNALS.values():

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from obs import absence, promql
+from obs.combined import added, both, other, taken_over
 from obs.order import DAY_SECONDS
 from obs.plan import Ask
 from obs.replicas import Row, Seating
-from obs.series import Array, Grid, Mask, nothing, runs
+from obs.series import Array, Grid, Mask, nothing
 from obs.signals import Buckets, Kind, Level, Reading, Signal, Status
 from obs.spelling import plain
 from obs.text import Message
@@ -54,6 +55,18 @@ class _Found:
     spelled: dict[str, Array] = field(default_factory=dict)  # of what is added up, each quantity so far, by its plain name
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What several gateways have in common, so that a row's name must say more, as their figures are never one: (namespace, name) of
+    several systems, and whether there are several clusters."""
+
+    names: frozenset[tuple[str, str]] = frozenset()
+    clusters: bool = False
+
+
+ALONE = Shared()
+
+
 def reading(
     signal: Signal,
     rows: Sequence[Row],
@@ -62,7 +75,7 @@ def reading(
     seating: Seating,
     systems: Sequence[Vocabulary],
     span: Span,
-    shared: frozenset[tuple[str, str]] = frozenset(),
+    shared: Shared = ALONE,
 ) -> Reading:
     """One signal. `rows` are its rows, `asked` its queries, `refused` the reasons by query key; `shared` as `shared_names` gives it."""
     gateway = signal.level is Level.GATEWAY
@@ -113,18 +126,18 @@ def _gaps(signal: Signal, systems: Sequence[Vocabulary], metrics: Sequence[str])
     return told
 
 
-def shared_names(rows: Iterable[Row]) -> frozenset[tuple[str, str]]:
-    """(namespace, name) that rows of several gateways have: there the system is named too, as their figures are never one."""
+def shared_names(rows: Iterable[Row]) -> Shared:
+    """What the gateways' rows share. `rows` may hold others' too."""
     systems: dict[tuple[str, str], set[str]] = {}
+    clusters = set()
     for r in rows:
         if r.ask.vocabulary.role == "gateway":
             systems.setdefault(_place(r), set()).add(r.ask.vocabulary.id)
-    return frozenset(place for place, ids in systems.items() if len(ids) > 1)
+            clusters.add(r.cluster)
+    return Shared(frozenset(place for place, ids in systems.items() if len(ids) > 1), len(clusters - {""}) > 1)
 
 
-def _gateway_rows(
-    rows: Iterable[Row], shared: frozenset[tuple[str, str]]
-) -> tuple[tuple[str, ...], tuple[Mapping[str, str], ...], dict[tuple[str, str], int]]:
+def _gateway_rows(rows: Iterable[Row], shared: Shared) -> tuple[tuple[str, ...], tuple[Mapping[str, str], ...], dict[tuple[str, str], int]]:
     """The rows of a gateway's signal: (names, labels, number by place)."""
     places: dict[tuple[str, str], dict[str, str]] = {}
     for r in rows:
@@ -135,9 +148,10 @@ def _gateway_rows(
     return names, tuple(places[place] for place in ordered), {place: i for i, place in enumerate(ordered)}
 
 
-def _place(r: Row, shared: frozenset[tuple[str, str]] = frozenset()) -> tuple[str, str]:
+def _place(r: Row, shared: Shared = ALONE) -> tuple[str, str]:
     name = next((r.labels[label] for label in r.ask.vocabulary.labels.row if r.labels.get(label)), r.node)
-    return r.namespace, f"{r.ask.vocabulary.title} {name}" if (r.namespace, name) in shared else name
+    named = f"{r.ask.vocabulary.title} {name}" if (r.namespace, name) in shared.names else name
+    return r.namespace, f"{r.cluster}/{named}" if shared.clusters and r.cluster else named
 
 
 def _add(
@@ -163,7 +177,7 @@ def _add(
         into = parts.setdefault(r.ask.part, np.full(shape, np.nan))
         summed = kind in (Kind.RATE, Kind.MEAN) or r.ask.candidate.combine == "sum"
         for seat in seats:
-            into[seat] = _both(into[seat], share, "sum" if summed else r.ask.candidate.combine or "max")
+            into[seat] = both(into[seat], share, "sum" if summed else r.ask.candidate.combine or "max")
         if r.ask.part in ("value", "sum"):
             found.metrics.append(r.ask.candidate.title)
         asked.setdefault(r.ask.part, {})[promql.tidy(r.ask.query.promql)] = None
@@ -178,49 +192,13 @@ def _add(
         elif found.own is not None and pick != "first":
             parts["value"] = np.where(np.isnan(found.own), parts["value"], np.nan)
         if pick == "sum":
-            parts["value"] = _other(found.spelled, plain(title), parts["value"])
-        found.values = taken_over(found.values, parts["value"], steps) if renamed else _both(found.values, parts["value"], pick)
+            parts["value"] = other(found.spelled, plain(title), parts["value"])
+        found.values = taken_over(found.values, parts["value"], steps) if renamed else both(found.values, parts["value"], pick)
         if pick == "sum" and signal.level is Level.GATEWAY:
             found.parts[title] = parts["value"]
     if "sum" in parts and "count" in parts and found.total is not None and found.count is not None:
         found.total = taken_over(found.total, parts["sum"], steps)
         found.count = taken_over(found.count, parts["count"], steps)
-
-
-def _other(spelled: dict[str, Array], name: str, values: Array) -> Array:
-    """Of a quantity that is to be added up, what no other spelling of its name has given: in two spellings it is still one."""
-    known = spelled.get(name)
-    spelled[name] = values if known is None else _both(known, values, "first")
-    return values if known is None else np.where(np.isnan(known), values, np.nan)
-
-
-def taken_over(new: Array, old: Array, steps: int) -> Array:
-    """Two names of one counter as one rate: the new name's, and the old one's where there is no other.
-
-    Where the new name comes while the old one is there, its rate knows only a part of its first window of `steps` steps. If the old one
-    goes on, it stands for so long. If it ends, its rate fades as the other grows, and what was counted between its last scrape and the
-    other's first one nobody saw: the two add up, and the stretch is no lower than what stands before and after it."""
-    out = np.where(np.isfinite(new), new, old)
-    both = np.isfinite(new) & np.isfinite(old)
-    for row in np.flatnonzero(both.any(axis=1)):
-        for first, last in runs(np.isfinite(new[row])):
-            if first < 2 or not both[row, first] or not np.isfinite(old[row, first - 2 : first]).all():
-                continue  # both begin together, or a process ended and another one began
-            stop = min(first + steps, last + 1)
-            kept = np.nan_to_num(old[row, first:stop])
-            if stop < old.shape[1] and np.isfinite(old[row, stop]):
-                out[row, first:stop] = np.where(kept > 0, kept, new[row, first:stop])
-                continue
-            out[row, first:stop] = new[row, first:stop] + kept
-            level = min(old[row, first - 2], new[row, stop]) if stop <= last else 0.0
-            out[row, first - 1 : stop] = np.maximum(out[row, first - 1 : stop], level)
-    return out
-
-
-def _both(old: Array, new: Array, how: str) -> Array:
-    """Two arrays as one: where only one has a figure it counts; where both have, `how` decides."""
-    both = {"sum": np.add, "max": np.maximum, "min": np.minimum}.get(how, lambda a, _: a)(old, new)
-    return np.where(np.isnan(old), new, np.where(np.isnan(new), old, both))
 
 
 def _scaled(r: Row, ranks: int) -> Array:
@@ -293,18 +271,10 @@ def buckets(signal: Signal, rows: Sequence[Row]) -> Buckets | None:
         if not np.isnan(bound):
             part = parts.setdefault((r.namespace, r.model), np.full((len(bounds), r.values.size), np.nan))
             i = bounds.index(bound)
-            part[i] = _both(part[i], r.values, "sum")
+            part[i] = both(part[i], r.values, "sum")
     first = members[0][0].ask
     scale = first.candidate.scale
     return Buckets(signal, np.array(bounds) * scale, added(parts.values()), first.candidate.title, promql.tidy(first.query.promql), parts)
-
-
-def added(parts: Iterable[Array]) -> Array:
-    """The sum of arrays of one shape, where a missing figure counts only if all are missing."""
-    total: Array | None = None
-    for part in parts:
-        total = part if total is None else _both(total, part, "sum")
-    return total if total is not None else np.empty((0, 0))
 
 
 def _bound(r: Row) -> float:

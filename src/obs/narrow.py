@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from obs.measure import added
+from obs.combined import added
 from obs.series import Array
 from obs.signals import Buckets, Level, Reading, Readings, Status
 

@@ -158,8 +158,9 @@ def _ask(
     tied = tuple((variant.labels[1] if label == "pod" else label, values) for label, values in only)
     dotted = any("." in metric for metric in candidate.metrics(kind))
     wanted = tuple((_spelled(vocabulary, label, dotted), values) for label, values in (*pairs(vocabulary, scope, variant), *tied))
-    sel = promql.selector(wanted, vocabulary.match, variant.match, candidate.match)
-    keep = [label for label in KEEP if vocabulary.role != "hardware"] + [
+    own_match = _matched(vocabulary, candidate.match) if dotted else candidate.match
+    sel = promql.selector(wanted, vocabulary.match, variant.match, own_match)
+    keep = [label for label in KEEP if label != "service" or vocabulary.role != "hardware"] + [
         word for word in scope if word not in ("namespace", "model", "replica")
     ]
     own = tuple(dict.fromkeys(label for label in (*vocabulary.identity(variant), *keep) if dotted or "." not in label))
@@ -226,8 +227,17 @@ def _ask(
 
 def _spelled(vocabulary: Vocabulary, label: str, dotted: bool) -> str:
     """A label as the source writes it: dotted, where the metric is and the vocabulary knows it so."""
-    known = (*vocabulary.labels.model, *vocabulary.labels.row) if dotted else ()
+    known = (*vocabulary.labels.model, *vocabulary.labels.row, *vocabulary.labels.dotted) if dotted else ()
     return next((other for other in known if "." in other and other.replace(".", "_") == label), label)
+
+
+def _matched(vocabulary: Vocabulary, match: str) -> str:
+    """Matchers of a dotted metric, their labels as the source writes them; what stands in quotes stays."""
+    return re.sub(
+        r'"(?:[^"\\]|\\.)*"|[a-zA-Z_]\w*',
+        lambda found: found[0] if found[0][0] == '"' else promql.name(_spelled(vocabulary, found[0], True)),
+        match,
+    )
 
 
 def _filled(signal: str, template: str, **holes: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 
 import numpy as np
 
+from obs.combined import both
 from obs.plan import Ask, node
 from obs.series import Array
 from obs.signals import Replica
@@ -30,11 +32,12 @@ class Row:
     rank: str
     process: str = ""
     pool: str = ""
+    cluster: str = ""  # a label of the site's own: where one source holds several clusters, names come twice
 
     @property
     def node(self) -> str:
         """What names the process: its own label where several stand behind one target, else the pod, else the instance."""
-        return self.process or self.pod or self.instance
+        return self.process or self.pod or self.instance or self.job
 
 
 @dataclass
@@ -45,6 +48,7 @@ class Seat:
     node: str
     pod: str
     rank: str
+    cluster: str = ""
     targets: set[tuple[str, str]] = field(default_factory=set)  # (job, instance)
 
 
@@ -55,13 +59,21 @@ def row(ask: Ask, labels: Mapping[str, str], values: Array) -> Row:
     def first(names: Sequence[str]) -> str:
         return next((labels[name] for name in names if labels.get(name)), "")
 
-    return Row(
-        ask,
-        values,
-        labels,
-        *(first(names) for names in (named.namespace, named.pod, named.instance, named.job, named.model)),
-        *(first(names) for names in (named.rank, named.process, named.pool)),
-    )
+    named_as = (named.namespace, named.pod, named.instance, named.job, named.model, named.rank, named.process, named.pool, ("cluster",))
+    return Row(ask, values, labels, *(first(names) for names in named_as))
+
+
+def once(rows: Sequence[Row]) -> list[Row]:
+    """A target that several jobs scrape says each thing once, or its rates would double. Where one job ends its rate fades, so the larger
+    figure counts. Only engines and gateways: `up` is each job's own."""
+    found: dict[tuple[object, ...], Row] = {}
+    for number, r in enumerate(rows):
+        same: object = number
+        if r.instance and r.ask.vocabulary.role in ("engine", "gateway"):
+            same = frozenset(item for item in r.labels.items() if item[0] not in (*r.ask.vocabulary.labels.job, "service"))
+        known = found.get((r.ask.query.key, same))
+        found[r.ask.query.key, same] = r if known is None else replace(known, values=both(known.values, r.values, "max"))
+    return list(found.values())
 
 
 def seats(rows: Iterable[Row]) -> list[Seat]:
@@ -77,17 +89,19 @@ def seats(rows: Iterable[Row]) -> list[Seat]:
     for (system, namespace, name), members in sorted(processes.items(), key=lambda item: (item[0][1], item[0][2], item[0][0])):
         models = sorted({r.model for r in members if r.model}) or [""]
         ranks = sorted({r.rank for r in members if r.rank}, key=lambda rank: (len(rank), rank)) or [""]
-        there = {(r.model or models[0], r.rank or ranks[0]) for r in members}
-        for model in models:
-            for rank in ranks:
-                if (model, rank) in there:
-                    shown = f"{namespace}/{name}" if name in clash else name
-                    shown += f"/{rank}" if len(ranks) > 1 else ""
-                    shown += f" {model}" if len(models) > 1 else ""
-                    targets = {(r.job, r.instance) for r in (*members, *layers.get((namespace, name), ())) if r.instance}
-                    pod = next((r.pod for r in members if r.pod), "")
-                    part = next((r.pool for r in members if r.pool), "")
-                    found.append(Seat(Replica(shown, namespace, model, system, pool=part), name, pod, rank, targets))
+        clusters = sorted({r.cluster for r in members if r.cluster}) or [""]
+        there = {(r.model or models[0], r.rank or ranks[0], r.cluster or clusters[0]) for r in members}
+        for model, rank, cluster in product(models, ranks, clusters):
+            if (model, rank, cluster) in there:
+                shown = f"{cluster}/" if len(clusters) > 1 else ""
+                shown += f"{namespace}/{name}" if name in clash else name
+                shown += f"/{rank}" if len(ranks) > 1 else ""
+                shown += f" {model}" if len(models) > 1 else ""
+                own = [r for r in members if r.cluster in ("", cluster)]
+                targets = {(r.job, r.instance) for r in (*own, *layers.get((namespace, name), ())) if r.instance}
+                pod = next((r.pod for r in own if r.pod), "")
+                part = next((r.pool for r in own if r.pool), "")
+                found.append(Seat(Replica(shown, namespace, model, system, pool=part), name, pod, rank, cluster, targets))
     return found
 
 
@@ -110,8 +124,9 @@ def _clash(nodes: Iterable[tuple[str, str]]) -> set[str]:
 
 
 def wanted(found: Sequence[Seat], names: Sequence[str]) -> list[Seat]:
-    """The seats that a scope names: by the replica's name, its pod or its address."""
-    words, nodes = set(names), {node(name) for name in names if not name.rpartition("/")[2].isdigit()}
+    """The seats that a scope names: by the replica's name, its pod or its address. A name that one replica has means that one alone."""
+    words = set(names)
+    nodes = {node(name) for name in words - {s.replica.name for s in found} if not name.rpartition("/")[2].isdigit()}
     return [s for s in found if s.replica.name in words or s.node in nodes or any(instance in words for _, instance in s.targets)]
 
 
@@ -137,25 +152,27 @@ class Seating:
         if role == "engine":
             process = self._by.get(("engine", r.ask.vocabulary.id, r.namespace, r.node), ())
             if r.ask.vocabulary.wraps and not process:
-                return list(self._by.get(("place", r.namespace, r.node), ()))
-            return [i for i in process if r.model in ("", self.seats[i].replica.model) and r.rank in ("", self.seats[i].rank)]
-        pods = [i for i in self._by.get(("pod", r.pod), ()) if r.pod and self._same_namespace(r, i)]
+                return [i for i in self._by.get(("place", r.namespace, r.node), ()) if self._same_place(r, i)]
+            own = (i for i in process if self._same_place(r, i))
+            return [i for i in own if r.model in ("", self.seats[i].replica.model) and r.rank in ("", self.seats[i].rank)]
+        pods = [i for i in self._by.get(("pod", r.pod), ()) if r.pod and self._same_place(r, i)]
         if role == "target":
-            exact = [i for i in self._by.get(("target", r.job, r.instance), ()) if self._same_namespace(r, i)]
+            exact = [i for i in self._by.get(("target", r.job, r.instance), ()) if self._same_place(r, i)]
             return exact or [i for i in pods if not self.seats[i].targets]
         if pods or not r.ask.vocabulary.labels.host:
             return pods
         hosts = {r.labels.get(label, "") for label in r.ask.vocabulary.labels.host} | {_host(r.instance)}
-        return sorted({i for host in hosts if host for i in self._by.get(("host", host), ()) if self._same_namespace(r, i)})
+        return sorted({i for host in hosts if host for i in self._by.get(("host", host), ()) if self._same_place(r, i)})
 
     def ranks(self, r: Row) -> int:
         """How many ranks the engine process of this row has, 1 at least."""
         process = self._by.get(("engine", r.ask.vocabulary.id, r.namespace, r.node), ())
         return max(1, len({self.seats[i].rank for i in process}))
 
-    def _same_namespace(self, r: Row, seat: int) -> bool:
-        own = self.seats[seat].replica.namespace
-        return not r.namespace or not own or r.namespace == own
+    def _same_place(self, r: Row, seat: int) -> bool:
+        """Whether nothing says that a row is of another namespace or cluster."""
+        own = self.seats[seat]
+        return r.namespace in ("", own.replica.namespace or r.namespace) and r.cluster in ("", own.cluster or r.cluster)
 
 
 def _host(instance: str) -> str:
@@ -168,11 +185,12 @@ def dead_targets(ups: Sequence[Row], seating: Seating) -> list[Seat]:
     loose = [r for r in ups if not seating.tied(r)]
     living_others = {r.job for r in loose if np.nanmax(r.values, initial=0.0) > 0}
     jobs = {job: s.replica.system for s in found for job, _ in s.targets if job and job not in living_others}
-    extra: dict[tuple[str, str], Seat] = {}
+    extra: dict[tuple[str, str, str], Seat] = {}
     for r in loose:
         system = jobs.get(r.job) or next((v.id for v in vocabularies() if not found and v.job_hint and re.search(v.job_hint, r.job)), None)
         if system and np.isfinite(r.values).any():
-            seat = extra.setdefault((r.namespace, r.node), Seat(Replica(r.node, r.namespace, "", system), r.node, r.pod, ""))
+            own = Seat(Replica(r.node, r.namespace, "", system), r.node, r.pod, "", r.cluster)
+            seat = extra.setdefault((r.namespace, r.node, r.cluster), own)
             seat.targets.add((r.job, r.instance))
     return list(extra.values())
 

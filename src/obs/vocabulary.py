@@ -104,6 +104,7 @@ class Labels(_Strict):
     process: tuple[str, ...] = ()  # what tells engine processes behind one target apart: they are replicas of their own
     host: tuple[str, ...] = ()
     row: tuple[str, ...] = ()
+    dotted: tuple[str, ...] = ()  # labels of matchers, as they are called where the source keeps dotted names (Prometheus 3)
 
 
 class Variant(_Strict):

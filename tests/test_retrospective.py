@@ -6,9 +6,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tests.recordings import T0
 from tests.test_cli import obs
 from tests.test_report import EVIL
 from tests.test_report import report as by_hand
+from tests.test_timeline import fleet
 
 from obs import api, bundle, retrospective
 from obs.config import Settings
@@ -176,6 +178,36 @@ def test_a_long_line_is_thinned_and_keeps_its_peak(pressure):
     assert min(points) == pytest.approx(HEIGHT * (1 - 7 / 7.5), abs=0.1)  # 7 under marks of 2.5
 
 
+def test_changes_and_alerts_are_told_with_their_moments_and_what_is_not_known_of_them():
+    report = _report(start="2026-11-30T10:58:54Z", end="2026-11-30T12:06:46Z")
+    assert document(report).happened is None  # not asked for
+    found = replace(report, happened=api.happened(bundle.sample(), report))
+    changes = [(at[11:19], words, where) for at, words, where in document(found).happened.changes]
+    assert changes[0] == ("11:02:21", "traffic rises from 0.93 /s to 2.1 /s", "")
+    assert ("11:54:15", "1 process started again", "127.0.0.1:18000") in changes
+    for text in (retrospective.to_html(found), retrospective.to_markdown(found)):
+        assert all(words in text for _, words, _ in changes)
+        assert "no series ALERTS could be read" in text
+
+
+def test_a_change_of_configuration_and_an_alert_stand_in_the_report(recorded):
+    source = recorded(fleet())
+    report = api.report(source, View(start=str(T0), end=str(T0 + 7200), scope={"namespace": ("prod",)}), Settings(), T0 + 7200.0)
+    happened = document(replace(report, happened=api.happened(source, report))).happened
+    told = ("2027-01-15T09:00:00Z", "vllm:cache_config_info: gpu_memory_utilization 0.9 → 0.95", "b")
+    assert told in happened.changes
+    assert [alert[:2] for alert in happened.alerts] == [("KVFull", "page"), ("Watchdog", "page")]
+    assert happened.alerts[0][2].startswith("2027-01-15T09:06:45Z")
+    assert (happened.unknown, happened.no_alerts) == ("", "")
+
+
+def test_a_share_far_above_one_has_few_marks_on_its_axis(pressure):
+    course = np.full((1, pressure.readings.grid.count), 0.1)
+    course[0, -1] = 400.0  # attempts beside one finished request
+    piece = Evidence("gateway_retries", say("Retries"), Stance.SUPPORTS, "ratio", say("x"), value=0.4, threshold=0.1)
+    assert len(chart(piece, Course(("a",), course), pressure, (), gateway=True).levels) <= 6
+
+
 # ---------------------------------------------------------------- the command
 
 
@@ -192,4 +224,5 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path):
     assert obs(*call).returncode == 2
     assert path.read_text() == "mine"
     assert obs(*call, "--force").returncode == 0
-    assert path.read_text("utf-8") == retrospective.to_markdown(replace(_report(), zone="UTC"))
+    report = replace(_report(), zone="UTC")
+    assert path.read_text("utf-8") == retrospective.to_markdown(replace(report, happened=api.happened(bundle.sample(), report)))

@@ -10,17 +10,21 @@ from obs import __version__, again, bundle, bundle_file, links, pseudonyms, shel
 from obs.collect import FINE_SECONDS
 from obs.config import Settings
 from obs.errors import CallError, SourceError
+from obs.facts import Facts
+from obs.history import history
 from obs.language import negotiate, render
 from obs.links import View
 from obs.prometheus import Prometheus
 from obs.report import Report
 from obs.report_json import to_json
 from obs.scan import scan
+from obs.seen import History
 from obs.signals import Readings
 from obs.source import About, Inspectable, Inspection, Source
 from obs.standing import Tails
 from obs.tails import tails
 from obs.text import Message, say
+from obs.timeline import Timeline, timeline
 from obs.trust import Trust, trust
 from obs.verdict import Diagnosis
 from obs.vocabulary import vocabularies
@@ -80,6 +84,15 @@ def report(source: Source, view: View, settings: Settings, now: float) -> Report
     readings = recalled(source, readings, found, view.scope)
     made_for = source.manifest.scope if isinstance(source, bundle.Bundle) else {}  # a bundle holds no more than it was made for
     return Report(found, readings, source.about(), {**made_for, **view.scope}, negotiate(view.lang), view.zone or "UTC")
+
+
+def happened(source: Source, found: Report) -> Timeline:
+    """The changes and alerts of a report's window. A source that no longer answers is a reason why they are not known, no error."""
+    try:
+        seen = history(source, found.readings, found.scope)
+    except SourceError as error:
+        seen = History((), (), error.says, error.says)
+    return timeline(Facts(found.readings, dict(found.diagnosis.thresholds)), found.diagnosis, seen)
 
 
 def packed(source: Source, wanted: Window, scope: Mapping[str, Sequence[str]], settings: Settings, *, pseudonymise: bool = False) -> bytes:

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -137,13 +138,14 @@ def _bundle(args: argparse.Namespace) -> str:
 
 
 def _report(args: argparse.Namespace) -> str:
-    from obs import retrospective
-    from obs.api import report as collected
+    from obs import api, retrospective
 
     _free(args, "report.html")
     if args.output.suffix not in retrospective.FORMATS:
         raise CallError(say("{file} is neither .html nor .md; the ending says what is written.", file=Names((str(args.output),))))
-    found = collected(*_asked(args))
+    source, view, settings, now = _asked(args)
+    found = api.report(source, view, settings, now)
+    found = replace(found, happened=api.happened(source, found))
     content = retrospective.to_html(found) if args.output.suffix == ".html" else retrospective.to_markdown(found)
     return _written(args, lambda file: file.write_text(content, "utf-8"))
 

@@ -12,6 +12,7 @@ from obs.order import DAY_SECONDS
 from obs.signals import Readings
 from obs.source import About
 from obs.text import Message, Moment, Names, Quantity, say
+from obs.timeline import Timeline
 from obs.titles import ROWS, STAGES, STANCES, STATES
 from obs.verdict import ROW_IDS, Diagnosis, Episode, Evidence, Stance, State, Verdict
 from obs.window import rfc3339, zone_info
@@ -32,6 +33,7 @@ class Report:
     lang: str = "en"
     zone: str = "UTC"
     link: str | None = None  # the pinned address of the view, where there is a dashboard
+    happened: Timeline | None = None  # changes and alerts; None where the report holds none
 
     def text(self, message: Message | None) -> str:
         """A message for the reader; "" for none."""

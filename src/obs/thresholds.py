@@ -14,6 +14,13 @@ def _table(*rows: tuple[str, float, str, str, Message]) -> dict[str, Threshold]:
 
 
 _OURS = "chosen on recorded and sketched incidents"
+_MEASURED = "measured on a real vLLM"
+_SITE = "this site's settings"
+SOURCES: Mapping[str, Message] = {  # those that are words, and no name
+    _OURS: say("chosen on recorded and sketched incidents"),
+    _MEASURED: say("measured on a real vLLM"),
+    _SITE: say("this site's settings"),
+}
 _BOARDS = "vLLM's Grafana boards"
 _MLPERF = "MLPerf Inference, Llama 2 70B, conversational"
 
@@ -47,7 +54,7 @@ THRESHOLDS: Mapping[str, Threshold] = _table(
     ("timeouts", 2.0, "count", _OURS, say("fewer time-outs in ten minutes are chance")),
     ("work_left", 0.7, "ratio", _OURS, say("work that falls below this part of the usual is not load that stays")),
     ("least_work", 1.0, "count", _OURS, say("less than one request is no load")),
-    ("waste", 0.5, "ratio", "measured on a real vLLM", say("half of the tokens are made for nobody")),
+    ("waste", 0.5, "ratio", _MEASURED, say("half of the tokens are made for nobody")),
     # GPU memory
     ("gpu_memory", 0.97, "ratio", _OURS, say("what is left does not hold one more activation")),
     ("host_memory", 0.97, "ratio", _OURS, say("the container is about to be killed for host memory")),
@@ -66,8 +73,5 @@ def in_force(overrides: Mapping[str, float]) -> dict[str, Threshold]:
     for name in overrides:
         if name not in THRESHOLDS:
             raise CallError(say("There is no threshold named {name}. Known: {known}.", name=name, known=", ".join(THRESHOLDS)))
-    own = {
-        name: Threshold(name, value, THRESHOLDS[name].unit, "this site's settings", THRESHOLDS[name].reason)
-        for name, value in overrides.items()
-    }
+    own = {name: Threshold(name, value, THRESHOLDS[name].unit, _SITE, THRESHOLDS[name].reason) for name, value in overrides.items()}
     return {**THRESHOLDS, **own}

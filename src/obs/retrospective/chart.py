@@ -57,7 +57,7 @@ def chart(piece: Evidence, course: Course, report: Report, episodes: Sequence[Ep
     order = np.argsort(-np.nan_to_num(worst(values, axis=1), nan=-np.inf), kind="stable")[:LINES]
     seen = values[order]
     peak = max(float(np.nanmax(seen, initial=0.0)), piece.threshold or 0.0)
-    step = _level_step(1.0 if piece.unit == "ratio" and peak > 0.5 else peak)
+    step = _level_step(1.0 if piece.unit == "ratio" and 0.5 < peak <= 1.0 else peak)
     top = max(float(np.ceil(peak / step)) * step, step)
     span = max(d.end - d.start, 1.0)
 

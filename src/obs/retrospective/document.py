@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from obs import __version__
 from obs.course import Courses, at_gateway
+from obs.events import Event
 from obs.language import NONE_SHOWN, quantity_text
 from obs.order import DAY_SECONDS
 from obs.report import Report, changes, episode_text, evidence_text, rest, since, state_text, subject
 from obs.report_json import SCHEMA
 from obs.retrospective.chart import Chart, chart
 from obs.text import Moment, Quantity, say
+from obs.thresholds import SOURCES
+from obs.timeline import Timeline
 from obs.titles import ROWS, STANCES, STATUSES
 from obs.verdict import Episode, Evidence, Stance, State, Verdict
 
@@ -33,6 +36,12 @@ TITLES = {
     "where": say("Where"),
     "metric": say("Metric"),
     "findings": say("Outside the table"),
+    "changes": say("Changes"),
+    "alerts": say("Prometheus alerts"),
+    "alert": say("Alert"),
+    "severity": say("Severity"),
+    "no_changes": say("No change was seen in this window."),
+    "no_alerts": say("None fired in this window."),
     "missing": say("Missing"),
     "impact": say("Impact"),
     "actions": say("Actions"),
@@ -81,6 +90,16 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Happened:
+    """Changes and alerts as tables, row by row, and what is not known of either."""
+
+    changes: tuple[tuple[str, str, str], ...]  # when, what, where
+    unknown: str
+    alerts: tuple[tuple[str, str, str], ...]  # name, severity, when
+    no_alerts: str
+
+
+@dataclass(frozen=True)
 class Document:
     """All of it. `at` moments are written out; `lines` are tables, row by row."""
 
@@ -94,6 +113,7 @@ class Document:
     parts: tuple[Part, ...]
     timeline: tuple[tuple[str, str], ...]
     findings: tuple[str, ...]
+    happened: Happened | None
     missing: tuple[str, ...]
     queries: tuple[tuple[str, str, str, str], ...]  # signal, status, metric, PromQL or the reason why there is none
     thresholds: tuple[tuple[str, str, str, str], ...]  # id, value, source, reason
@@ -117,10 +137,12 @@ def document(report: Report) -> Document:
         parts=tuple(_part(verdict, report, courses) for verdict in d.verdicts),
         timeline=tuple((report.when(at), words) for at, words in sorted(_events(report))),
         findings=tuple(f"{text(f.title)}, {episode_text(Episode(f.start, f.end, f.replicas), report)}: {text(f.says)}" for f in d.findings),
+        happened=_happened(report.happened, report) if report.happened else None,
         missing=tuple(dict.fromkeys(text(m) for v in d.verdicts for m in v.missing)),
         queries=tuple(_query(signal, report) for signal in report.readings.signals),
         thresholds=tuple(
-            (t.id, quantity_text(Quantity(t.value, t.unit), report.lang), t.source, text(t.reason)) for t in d.thresholds.values()
+            (t.id, quantity_text(Quantity(t.value, t.unit), report.lang), text(SOURCES.get(t.source)) or t.source, text(t.reason))
+            for t in d.thresholds.values()
         ),
         versions=(f"obs {__version__} (schema {SCHEMA})", f"{report.about.name}: {report.about.flavor} {report.about.version}".strip()),
         notes=tuple(text(note) for note in report.readings.notes),
@@ -146,10 +168,9 @@ def _part(verdict: Verdict, report: Report, courses: Courses) -> Part:
 
 
 def _piece(e: Evidence, report: Report) -> Piece:
-    names = e.replicas if len(e.replicas) <= 4 else (*e.replicas[:4], "…")
     dated = report.diagnosis.end - report.diagnosis.start > DAY_SECONDS
     since_ = report.text(say("{at}", at=Moment(e.onset, dated))) if e.onset is not None else ""
-    return Piece(report.text(STANCES[e.stance]), evidence_text(e, report), since_, ", ".join(names), e.metric or "", e.stance)
+    return Piece(report.text(STANCES[e.stance]), evidence_text(e, report), since_, names(e.replicas), e.metric or "", e.stance)
 
 
 def _charts(verdict: Verdict, report: Report, courses: Courses) -> Iterator[Chart]:
@@ -166,7 +187,7 @@ def _events(report: Report) -> Iterator[tuple[float, str]]:
     d, text = report.diagnosis, report.text
     for verdict in d.verdicts:
         for episode in verdict.episodes:
-            title, where = text(ROWS[verdict.row]), ", ".join(episode.replicas[:4]) + (", …" if len(episode.replicas) > 4 else "")
+            title, where = text(ROWS[verdict.row]), names(episode.replicas)
             begins = say("{what} begins on {where}.", what=title, where=where) if where else say("{what} begins.", what=title)
             yield episode.start, text(begins)
             if episode.end is not None:
@@ -175,6 +196,30 @@ def _events(report: Report) -> Iterator[tuple[float, str]]:
         yield f.start, f"{text(f.title)}: {text(f.says)}"
         if f.end is not None:
             yield f.end, text(say("{what} ends.", what=text(f.title)))
+
+
+def _happened(found: Timeline, report: Report) -> Happened:
+    """What changed, with its moment, and the alerts that fired."""
+
+    def when(event: Event) -> str:
+        if not event.doubt:
+            return report.when(event.at)
+        return report.text(say("between {start} and {end}", start=report.when(event.at - event.doubt), end=report.when(event.at)))
+
+    return Happened(
+        tuple((when(event), report.text(event.says), names(event.replicas)) for event in found.events),
+        report.text(found.no_configuration),
+        tuple(
+            (alert.name, alert.severity, "; ".join(episode_text(Episode(span.start, span.end, ()), report) for span in alert.spans))
+            for alert in found.alerts
+        ),
+        report.text(found.no_alerts),
+    )
+
+
+def names(replicas: Sequence[str]) -> str:
+    """The first few of them."""
+    return ", ".join(replicas[:4]) + (", …" if len(replicas) > 4 else "")
 
 
 def _query(signal: str, report: Report) -> tuple[str, str, str, str]:

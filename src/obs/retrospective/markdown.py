@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from obs.report import code, markdown_escape
-from obs.retrospective.document import Document, Part
+from obs.retrospective.document import Document, Happened, Part
 from obs.retrospective.html import MARKS
 from obs.verdict import State
 
@@ -29,14 +29,30 @@ def _lines(doc: Document) -> Iterator[str]:
     for part in doc.parts:
         if part.state in (State.APPLIES, State.SUSPECTED):
             yield from _part(part, doc)
-    for title, lines in ((w["findings"], doc.findings), (w["missing"], doc.missing)):
-        yield from (f"## {title}", "", *(f"- {escape(line)}" for line in lines), "") if lines else ()
+    yield from _list(w["findings"], doc.findings)
+    yield from _happened(doc.happened, w) if doc.happened else ()
+    yield from _list(w["missing"], doc.missing)
     yield from (f"## {w['actions']}", "", f"*{w['to_do']}*", "", f"## {w['lessons']}", "", f"*{w['to_learn']}*", "")
     yield from (f"## {w['queries']}", "", *(f"- {escape(note)}" for note in doc.notes), "")
     yield from _table([w["signal"], w["state"], w["metric"], "PromQL"], doc.queries, coded=(2, 3))
     yield from (f"## {w['thresholds']}", "")
     yield from _table([w["threshold"], w["value"], w["source"], w["reason"]], doc.thresholds, coded=(0,))
     yield from (f"## {w['versions']}", "", *(f"- {escape(line)}" for line in doc.versions), "")
+
+
+def _happened(found: Happened, w: Mapping[str, str]) -> Iterator[str]:
+    yield from (f"## {w['changes']}", "")
+    yield from _table([w["time"], w["event"], w["where"]], found.changes) if found.changes else (w["no_changes"], "")
+    yield from (markdown_escape(found.unknown), "") if found.unknown else ()
+    yield from (f"### {w['alerts']}", "")
+    if found.alerts:
+        yield from _table([w["alert"], w["severity"], w["time"]], found.alerts)
+    else:
+        yield from (markdown_escape(found.no_alerts or w["no_alerts"]), "")
+
+
+def _list(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield from (f"## {title}", "", *(f"- {markdown_escape(line)}" for line in lines), "") if lines else ()
 
 
 def _part(part: Part, doc: Document) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from obs.text import Names
+from obs.thresholds import SOURCES
 from obs.ui import address, fleet, opened, outage
 from obs.ui.answer import Answer
 from obs.ui.cards import card
@@ -93,7 +94,13 @@ def _finding(finding: Finding, diagnosis: Diagnosis, _: Reader) -> Html:
 def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
     head = tag("tr", [tag("th", words) for words in (_("Threshold"), _("Value"), _("Why"), _("Source"))])
     rows = [
-        tag("tr", tag("td", t.id), tag("td", _.figure(t.value, t.unit), cls="number"), tag("td", _.tell(t.reason)), tag("td", t.source))
+        tag(
+            "tr",
+            tag("td", t.id),
+            tag("td", _.figure(t.value, t.unit), cls="number"),
+            tag("td", _.tell(t.reason)),
+            tag("td", _.tell(SOURCES[t.source]) if t.source in SOURCES else t.source),
+        )
         for t in diagnosis.thresholds.values()
     ]
     return tag("table", tag("thead", head), tag("tbody", rows), cls="table")

@@ -68,14 +68,20 @@ def draw(screen: Screen) -> None:
         st.caption(_("The answer in one line of Markdown, with the link."))
         _line(share_markdown(report), "markdown", screen)
         st.caption(_("The report of this window for a retrospective, as a file that needs nothing else."))
+        source = answers.source(screen.view)
+
+        def whole() -> Report:
+            """With changes and alerts, which are asked for when the file is."""
+            return replace(report, happened=api.happened(source, report))
+
         name = f"obs-{rfc3339(round(answer.diagnosis.start)).replace(':', '')}"
         with st.container(horizontal=True):
             st.download_button(
-                "HTML", lambda: retrospective.to_html(report), f"{name}.html", "text/html", key="report_html", on_click="ignore",
+                "HTML", lambda: retrospective.to_html(whole()), f"{name}.html", "text/html", key="report_html", on_click="ignore",
                 icon=":material/description:",
             )  # fmt: skip
             st.download_button(
-                "Markdown", lambda: retrospective.to_markdown(report), f"{name}.md", "text/markdown", key="report_md", on_click="ignore",
+                "Markdown", lambda: retrospective.to_markdown(whole()), f"{name}.md", "text/markdown", key="report_md", on_click="ignore",
                 icon=":material/description:",
             )  # fmt: skip
         _bundle(screen, f"{name}.obs.zip")

@@ -158,6 +158,23 @@ def test_the_drawing_puts_onset_threshold_and_episode_where_they_belong(pressure
     assert [words for _, words in drawn.times] == ["11:00", "11:02", "11:04", "11:06", "11:08", "11:10"]
 
 
+def test_over_days_an_axis_names_the_day_at_midnight_and_an_onset_late_in_the_window_stands_left_of_its_mark(pressure):
+    start, end = 1793487600.0, 1793487600.0 + 3 * 86400  # midnight in Madrid
+    long = replace(
+        pressure, lang="es", zone="Europe/Madrid", diagnosis=replace(pressure.diagnosis, start=start, end=end),
+        readings=replace(pressure.readings, grid=Grid(start, 600.0, 433)),
+    )  # fmt: skip
+    piece = Evidence("requests_waiting", say("Waiting"), Stance.SUPPORTS, "count", say("x"), value=7.0, onset=end - 3600)
+    drawn = chart(piece, Course(("a",), np.ones((1, 433))), long, (), gateway=False)
+    assert [words for _, words in drawn.times] == ["1 nov", "12:00", "2 nov", "12:00", "3 nov", "12:00", "4 nov"]
+    late = re.search(
+        r'<text x="([\d.]+)" y="-4" text-anchor="end">since',
+        retrospective.to_html(_report(start="2026-11-30T10:58:54Z", end="2026-11-30T12:06:46Z")),
+    )
+    assert late is not None
+    assert float(late[1]) < WIDTH
+
+
 def test_the_worst_lines_are_drawn_and_the_others_counted(pressure):
     values = np.repeat(np.arange(20.0)[:, None], pressure.readings.grid.count, axis=1)
     piece = Evidence("requests_waiting", say("Waiting"), Stance.SUPPORTS, "count", say("x"), value=19.0)

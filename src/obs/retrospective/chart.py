@@ -10,6 +10,7 @@ import numpy as np
 
 from obs.course import Course
 from obs.language import quantity_text
+from obs.order import DAY_SECONDS
 from obs.palette import COLORS, dashes, replica_colors
 from obs.report import Report
 from obs.series import worst
@@ -90,7 +91,7 @@ def chart(piece: Evidence, course: Course, report: Report, episodes: Sequence[Ep
         label=report.text(say("{title} over the window, at most {peak}", title=title, peak=figure(float(np.nanmax(seen, initial=0.0))))),
         lines=tuple(Line(*line) for line in zip(names, colors, strokes, paths, strict=True)),
         others=report.text(say("{n} more below these", n=more)) if more else "",
-        times=tuple((across(moment), words) for moment, words in _times(d.start, d.end, report.zone)),
+        times=tuple((across(moment), words) for moment, words in _times(d.start, d.end, report)),
         levels=tuple((up(level), figure(level)) for level in np.arange(0.0, top + step / 2, step).tolist()),
         bands=tuple((left, round(max(right - left, 1.5), 1)) for left, right in bands if right > 0 and left < WIDTH),
         onset=onset,
@@ -107,8 +108,14 @@ def _level_step(top: float) -> float:
     return float(next(power * m for m in (1.0, 2.0, 2.5, 5.0, 10.0) if power * m >= rough * 0.999))
 
 
-def _times(start: float, end: float, zone: str) -> list[tuple[float, str]]:
-    """Round moments, and how they are written."""
-    step, moments = ticks(start, end, zone, MOST_TIMES)
-    form = "%d.%m." if step >= 86_400 else "%H:%M:%S" if step < 60 else "%H:%M"
-    return [(at, datetime.fromtimestamp(at, zone_info(zone)).strftime(form)) for at in moments]
+def _times(start: float, end: float, report: Report) -> list[tuple[float, str]]:
+    """Round moments, and how they are written: over days the day at its midnight, the time between."""
+    step, moments = ticks(start, end, report.zone, MOST_TIMES)
+
+    def words(at: float) -> str:
+        moment = datetime.fromtimestamp(at, zone_info(report.zone))
+        if step >= DAY_SECONDS or (end - start > DAY_SECONDS and (moment.hour, moment.minute) == (0, 0)):
+            return report.text(say("{at}", at=Moment(at, dated=True))).rpartition(" ")[0]
+        return moment.strftime("%H:%M:%S" if step < 60 else "%H:%M")
+
+    return [(at, words(at)) for at in moments]

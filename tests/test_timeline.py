@@ -263,6 +263,31 @@ def test_an_alert_shorter_than_a_step_of_a_long_window_is_seen_and_told_to_the_m
     assert span.end - T0 == pytest.approx(4095, abs=60)
 
 
+def test_over_a_day_the_samples_in_a_step_tell_when_something_began_and_ended_without_being_asked_again(
+    recorded: Callable[..., Prometheus],
+) -> None:
+    """Steps of four minutes; the info metric is scraped every 30 s, the rule evaluated every 60 s."""
+
+    def every(seconds: int, first: int, last: int) -> Callable[[float], float | None]:
+        return lambda age: 1.0 if age % seconds == 0 and first <= age <= last else None
+
+    recording = Recording(86400, 30).vllm("a")
+    labels = {"job": "vllm", "namespace": "prod", "pod": "a", "engine": "0"}
+    recording.put("vllm:cache_config_info", {**labels, "block_size": "16"}, every(30, 0, 40_050))
+    recording.put("vllm:cache_config_info", {**labels, "block_size": "32"}, every(30, 40_080, 86_400))
+    recording.put("ALERTS", {"alertname": "Slow", "alertstate": "firing"}, every(60, 50_100, 53_940))
+    source, window = recorded(recording), Window(T0, T0 + 86400.0)
+    readings, _ = scan.scan(source, window, {}, load())
+    before = source.requests
+    found = history(source, readings, {})
+    assert source.requests - before == 2  # the names, and one question
+    first, second = sorted((span.start - T0, span.end) for shown in found.infos for span in shown.spans)
+    assert first == (0.0, T0 + 40_050.0)
+    assert second == (40_080.0, None)
+    (span,) = found.alerts[0].spans
+    assert (span.start - T0, (span.end or 0.0) - T0, span.doubt) == (50_100.0, 53_940.0, 0.0)
+
+
 class _Refusing:
     """A source that has the names and refuses the questions."""
 

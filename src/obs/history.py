@@ -1,7 +1,8 @@
 """What no signal holds: the labels of info metrics over the window, and the alerts that fired. Asked through the source port.
 
-Both say something by being there, so each step asks whether a sample lay within it: nothing is too short to be seen. Where that step is
-longer than a scrape, the few steps in which something began or ended are asked again at the scrape interval.
+Both say something by being there, so each step asks how many samples lay within it: nothing is too short to be seen, and where a step
+holds several, their number tells where in it something began or ended. Where it cannot, those few steps are asked again at the scrape
+interval.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from obs import promql
 from obs.configuration import VERSIONS, of_replica
 from obs.errors import SourceError
 from obs.seen import History, Shown, Span
-from obs.series import Grid, runs
+from obs.series import Array, Grid, runs
 from obs.signals import Readings
 from obs.source import Query, Source
 from obs.text import Message, say
@@ -113,42 +114,53 @@ def _shown(source: Source, readings: Readings, metrics: Sequence[str]) -> tuple[
     step = max(scrape, float(np.ceil((readings.end - readings.start) / STEPS / scrape) * scrape))
     grid = Grid.covering(readings.start + step, readings.end, step)  # each step looks back over itself
     found: list[Shown] = []
+    doubtful: dict[float, set[str]] = {}  # steps in which a series began or ended, nobody knows where
     try:
         answers = source.answer([_query(metric, step, len(readings.replicas)) for metric in metrics], grid)
     except SourceError as error:
         return (), dict.fromkeys(metrics, error.says)
     for metric, answer in zip(metrics, answers, strict=True):
         for labels, values in zip(answer.labels, answer.values, strict=True):
-            spans = tuple(_span(grid, first, last, step if step > scrape else 0.0) for first, last in runs(np.isfinite(values)))
+            spans = []
+            for first, last in runs(np.isfinite(values)):
+                whole = float(values[first + 1 : last].max(initial=0.0))  # samples in a step
+                spans.append(_span(grid, values, first, last, whole) if whole > 1 else _rough(grid, first, last, step > scrape))
+                if step > scrape and whole <= 1:
+                    for edge in (first if first else None, last if last < grid.count - 1 else None):
+                        if edge is not None:
+                            doubtful.setdefault(float(grid.times[edge]), set()).add(metric)
             if spans:
-                found.append(Shown(metric, labels, spans))
+                found.append(Shown(metric, labels, tuple(spans)))
     refused = {metric: answer.refused for metric, answer in zip(metrics, answers, strict=True) if answer.refused}
-    if step > scrape and source.about().flavor != "bundle":
-        found = _closer(source, found, grid, scrape, len(readings.replicas))
+    if doubtful and source.about().flavor != "bundle":
+        found = _closer(source, found, doubtful, Grid(grid.start, scrape, round(step / scrape)), len(readings.replicas))
     return tuple(found), refused
 
 
-def _span(grid: Grid, first: int, last: int, doubt: float) -> Span:
+def _span(grid: Grid, counts: Array, first: int, last: int, whole: float) -> Span:
+    """The stretch of these steps, to the scrape: `whole` samples of a step in its middle tell how far apart they are, and those of the
+    first and the last step how far into it the series was there."""
+    apart = grid.step / whole
+    start = grid.times[first] - (min(counts[first], whole) - 1) * apart if first else grid.times[0] - grid.step
+    return Span(float(start), None if last == grid.count - 1 else float(grid.times[last] - (whole - min(counts[last], whole)) * apart))
+
+
+def _rough(grid: Grid, first: int, last: int, long: bool) -> Span:
+    """The stretch of these steps, to a step."""
     at = float(grid.times[first])
-    return Span(at if first else at - grid.step, None if last == grid.count - 1 else float(grid.times[last]), doubt if first else 0.0)
+    return Span(
+        at if first else at - grid.step, None if last == grid.count - 1 else float(grid.times[last]), grid.step if long and first else 0.0
+    )
 
 
-def _closer(source: Source, found: list[Shown], grid: Grid, scrape: float, rows: int) -> list[Shown]:
-    """The steps in which a series began or ended, asked again at the scrape interval: those with most of them first. All in one question:
-    each step is put over the last one by its offset."""
-    by_step: dict[float, set[str]] = {}
-    for shown in found:
-        for span in shown.spans:
-            for edge in (span.start if span.start >= grid.start else None, span.end):
-                if edge is not None:
-                    by_step.setdefault(edge, set()).add(shown.metric)
+def _closer(source: Source, found: list[Shown], by_step: Mapping[float, set[str]], of: Grid, rows: int) -> list[Shown]:
+    """Steps in which a series began or ended, asked again at the scrape interval (the step and count of `of`), those with most of them
+    first. All in one question: each step is put over the last one by its offset."""
     edges = sorted(sorted(by_step, key=lambda at: (-len(by_step[at]), at))[:CLOSER])
-    if not edges:
-        return found
-    fine = Grid.covering(edges[-1] - grid.step + scrape, edges[-1], scrape)
+    fine = Grid(edges[-1] - (of.count - 1) * of.step, of.step, of.count)
     asked = [(edge, metric) for edge in edges for metric in sorted(by_step[edge])]
     try:
-        answers = source.answer([_query(metric, scrape, rows, edges[-1] - edge) for edge, metric in asked], fine)
+        answers = source.answer([_query(metric, of.step, rows, edges[-1] - edge) for edge, metric in asked], fine)
     except SourceError:
         return found  # known to a step, and told so
     seen: dict[float, dict[_Series, tuple[float, float]]] = {edge: {} for edge in edges}
@@ -181,9 +193,9 @@ def _sharpened(shown: Shown, edge: float, seen: tuple[float, float] | None) -> S
 
 
 def _query(metric: str, step: float, rows: int, ago: float = 0.0) -> Query:
-    """Whether each series had a sample within each step, so many seconds before it."""
-    back = promql.duration(step) + "]" + (f" offset {promql.duration(ago)}" if ago else "")
-    text = f"max_over_time({promql.series(metric, '')}[{back})"
+    """How many samples each series had within each step, so many seconds before it. A step does not hold the moment that it begins with."""
+    back = promql.duration(step - 0.001) + "]" + (f" offset {promql.duration(ago)}" if ago else "")
+    text = f"count_over_time({promql.series(metric, '')}[{back})"
     if metric == ALERTS:
-        text = f"max by ({', '.join(_OF_AN_ALERT)}) (max_over_time({promql.series(ALERTS, _FIRING)}[{back}))"
+        text = f"max by ({', '.join(_OF_AN_ALERT)}) (count_over_time({promql.series(ALERTS, _FIRING)}[{back}))"
     return Query(f"history|{metric}|value", text, (), (), max(1, rows), "max")

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from obs import pasted
 from obs.errors import CallError
 from obs.language import render
 from obs.window import LONGEST_SECONDS, Window, check, is_relative, parse_time, rfc3339, zone_info
@@ -20,7 +21,8 @@ def said(call, *args, **kwargs) -> str:
 @pytest.mark.parametrize(
     "text",
     ["", " ", "nan", "inf", "-5", "1e9", "now-", "now-1x", "now-1h/", "nowish", "10:00", "tomorrow", "2026-02-30", "2026-13-01",
-     "2026-11-30T25:00:00Z", "30 foo 2026", "30/11/2026", "../../etc/passwd", "<script>", "\x00", "2026-11-30T11:02:24Z;", "1" * 10_000,
+     "2026-11-30T25:00:00Z", "30 foo 2026", "30/11/2026", "03/04/2026 11:02", "Mon Nov 30 11:02:24 XYZ 2026", "Nov 30 11:02:24",
+     "13:02 PM", "2026-11-30 13:02 PM", "Foo 30, 2026", "../../etc/passwd", "<script>", "\x00", "2026-11-30T11:02:24Z;", "1" * 10_000,
      "now-999999y", "now" + "-1h" * 5000 + "x", "10000-01-01", "2026-W48-1"],
 )  # fmt: skip
 def test_what_is_no_time_is_said_with_the_forms_that_are(text):
@@ -54,6 +56,22 @@ def test_a_zone_that_there_is_not_is_said_and_no_file_is_opened(zone):
         ("2026-11-30 11:02 UTC", "2026-11-30T11:02:00Z", "2026-11-30T11:02:00Z"),
         ("30 Nov 2026 11:02", "2026-11-30T10:02:00Z", "2026-11-30T10:02:00Z"),
         ("30 de noviembre de 2026 9:02", "2026-11-30T08:02:00Z", "2026-11-30T08:02:00Z"),
+        ("Mon, 30 Nov 2026 11:02:24 GMT", "2026-11-30T11:02:24Z", "2026-11-30T11:02:24Z"),  # a mail, an HTTP header
+        ("Mon, 30 Nov 2026 11:02:24 -0500", "2026-11-30T16:02:24Z", "2026-11-30T16:02:24Z"),
+        ("Mon Nov 30 11:02:24 UTC 2026", "2026-11-30T11:02:24Z", "2026-11-30T11:02:24Z"),  # a terminal
+        ("Nov 30, 2026, 11:02 AM", "2026-11-30T10:02:00Z", "2026-11-30T10:02:00Z"),  # a chat
+        ("November 30, 2026 at 12:02:24 am", "2026-11-29T23:02:24Z", "2026-11-29T23:02:24Z"),
+        ("2026-11-30 11:02:24 PM", "2026-11-30T22:02:24Z", "2026-11-30T22:02:24Z"),
+        ("2026/11/30 11:02:24", "2026-11-30T10:02:24Z", "2026-11-30T10:02:24Z"),
+        ("30.11.2026, 9:02", "2026-11-30T08:02:00Z", "2026-11-30T08:02:00Z"),
+        ("30/Nov/2026:11:02:24 +0000", "2026-11-30T11:02:24Z", "2026-11-30T11:02:24Z"),  # a web server's log
+        ("2026-11-30 11:02:24.123456 +0100 CET", "2026-11-30T10:02:24.123Z", "2026-11-30T10:02:24.123Z"),  # a Go program's
+        ("20261130T110224Z", "2026-11-30T11:02:24Z", "2026-11-30T11:02:24Z"),
+        ("“2026-11-30T11:02:24Z”", "2026-11-30T11:02:24Z", "2026-11-30T11:02:24Z"),
+        ("[2026-11-30T11:02:24,500Z]", "2026-11-30T11:02:24.500Z", "2026-11-30T11:02:24.500Z"),
+        ("lunes, 30 de noviembre de 2026 a las 9:02", "2026-11-30T08:02:00Z", "2026-11-30T08:02:00Z"),
+        ("1793563200000000", "2026-11-01T20:00:00Z", "2026-11-01T20:00:00Z"),
+        ("1793563200000000000", "2026-11-01T20:00:00Z", "2026-11-01T20:00:00Z"),
         ("1793563200", "2026-11-01T20:00:00Z", "2026-11-01T20:00:00Z"),
         ("1793563200000", "2026-11-01T20:00:00Z", "2026-11-01T20:00:00Z"),
         ("100000000000", "1973-03-03T09:46:40Z", "1973-03-03T09:46:40Z"),
@@ -62,6 +80,20 @@ def test_a_zone_that_there_is_not_is_said_and_no_file_is_opened(zone):
 def test_a_time_is_read_in_the_zone_and_an_end_rounds_up(text, start, end):
     assert rfc3339(parse_time(text, NOW, "Europe/Madrid")) == start
     assert rfc3339(parse_time(text, NOW, "Europe/Madrid", end=True)) == end
+
+
+@pytest.mark.parametrize(
+    ("text", "both"),
+    [
+        ("https://grafana.example/d/x?orgId=1&from=1796036400000&to=now", ("1796036400000", "now")),
+        ("from=2026-11-30T11%3A00%3A00Z&to=2026-11-30T11%3A10%3A00Z#top", ("2026-11-30T11:00:00Z", "2026-11-30T11:10:00Z")),
+        ('{"from":"now-6h","to":"now"}', ("now-6h", "now")),  # Grafana's copied time range
+        ('{"from": "2026-11-30 11:00:00", "to": "2026-11-30 11:10:00"}', ("2026-11-30 11:00:00", "2026-11-30 11:10:00")),
+        ("from=now-1h", None), ("compare_from=1&compare_to=2", None), ("2026-11-30 11:00", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_window_that_was_copied_whole_gives_both_of_its_times(text, both):
+    assert pasted.pair(text) == both
 
 
 def test_a_day_back_over_the_end_of_summer_time_is_the_same_time_of_day():

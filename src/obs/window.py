@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from obs import pasted
 from obs.errors import CallError
 from obs.text import Names, Quantity, say
 
@@ -20,14 +21,13 @@ LONGEST_SECONDS = 31 * 86400.0  # Prometheus' default retention is 15 days; a mo
 _MILLISECONDS_FROM = 1e11  # as Unix seconds this would be the year 5138
 _LAST = 253402300799.0  # 9999-12-31T23:59:59Z, the last that a calendar can show
 
+_FINE = re.compile(r"\d{16}|\d{19}")  # micro- and nanoseconds
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?")
 _RELATIVE = re.compile(r"now((?:[+-]\d{1,6}[smhdwMy](?:\d{1,6}[smhdwMy])*)|(?:/[smhdwMy]))*")
 _OPERATION = re.compile(r"([+-])((?:\d+[smhdwMy])+)|/([smhdwMy])")
 _PART = re.compile(r"(\d+)([smhdwMy])")
 _OFFSET_AFTER_SPACE = re.compile(r"(T\d\d:\d\d(?::\d\d(?:\.\d+)?)?) (\d\d:?\d\d)$")  # a `+` that a URL has turned into a space
-_SPOKEN = re.compile(r"(\d{1,2})\.?\s+(?:de\s+)?([a-zé]{3,10})\.?,?\s+(?:de\s+)?(\d{4})(?:,?\s+(\d{1,2}:\d\d(?::\d\d)?))?(\s*z)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-_MONTHS = ("jan ene", "feb", "mar", "apr abr", "may", "jun", "jul", "aug ago", "sep", "oct", "nov", "dec dic")
 _FIXED = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -73,7 +73,7 @@ def zone_info(name: str) -> ZoneInfo:
 
 def is_relative(text: str) -> bool:
     """Whether a time moves with `now`."""
-    return _RELATIVE.fullmatch(text.strip()) is not None
+    return _RELATIVE.fullmatch(pasted.bare(text)) is not None
 
 
 def rfc3339(at: float) -> str:
@@ -85,13 +85,15 @@ def rfc3339(at: float) -> str:
 def parse_time(text: str, now: float, zone: str = "UTC", *, end: bool = False) -> float:
     """Unix seconds of a time as a link or a person writes it. `end` where it ends a window: `/d` then rounds up.
 
-    RFC 3339, Unix seconds or milliseconds (1e11 and more), Grafana's relative forms, `2026-11-30 11:02[:24]`,
-    `30 Nov 2026 11:02` (months in English or Spanish).
+    RFC 3339, Unix seconds or milliseconds (1e11 and more; micro- and nanoseconds where they have 16 and 19 digits), Grafana's relative
+    forms, `2026-11-30 11:02[:24]`, `30 Nov 2026 11:02` (months in English or Spanish), and what `obs.pasted` knows.
     """
-    wanted = text.strip()
+    wanted = pasted.bare(text)
     local = zone_info(zone)
     try:
-        if _NUMBER.fullmatch(wanted):
+        if _FINE.fullmatch(wanted):
+            at = int(wanted) / (1e6 if len(wanted) == 16 else 1e9)
+        elif _NUMBER.fullmatch(wanted):
             number = float(wanted)
             at = number / 1000 if number >= _MILLISECONDS_FROM else number
         elif _RELATIVE.fullmatch(wanted):
@@ -111,16 +113,13 @@ def parse_time(text: str, now: float, zone: str = "UTC", *, end: bool = False) -
 
 
 def _calendar(text: str, local: ZoneInfo) -> float:
-    text = re.sub(r"\s*(UTC|GMT)$", "Z", _OFFSET_AFTER_SPACE.sub(r"\1+\2", text), flags=re.IGNORECASE)
-    spoken = _SPOKEN.fullmatch(text.lower())
-    if spoken:
-        day, name, year, clock, utc = spoken.groups()
-        month = next((i for i, names in enumerate(_MONTHS, 1) if name[:3] in names.split()), 0)
-        hour = clock or "00:00"
-        text = f"{year}-{month:02d}-{int(day):02d}T{'0' * (hour.index(':') == 1)}{hour}{'Z' if utc else ''}"
-    if not _ISO.fullmatch(text):
-        raise ValueError(text)
-    moment = datetime.fromisoformat(text)
+    text = re.sub(r"(\d)\s*(UTC|GMT)$", r"\1Z", _OFFSET_AFTER_SPACE.sub(r"\1+\2", text), flags=re.IGNORECASE)
+    try:
+        if not _ISO.fullmatch(text):
+            raise ValueError(text)
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = datetime.fromisoformat(pasted.iso(text))
     return (moment if moment.tzinfo else moment.replace(tzinfo=local)).timestamp()
 
 

@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
+from obs import pasted
 from obs.errors import CallError
 from obs.links import View
 from obs.text import Names
@@ -170,21 +171,23 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
             st.session_state[key] = text
 
     def apply() -> None:
+        typed = tuple(st.session_state[key] for key in keys)
+        first, last = pasted.pair(typed[0]) or pasted.pair(typed[1]) or typed
         try:
-            start, end = (_typed(st.session_state[key], now, _, last=key == keys[1]) for key in keys)
+            start, end = _typed(first, now, _, last=False), _typed(last, now, _, last=True)
         except CallError as error:
             st.session_state["range_error"] = error.says
         else:
             address.go(replace(view, start=start, end=end))
 
     with st.form("range", border=False):
-        first, last = st.columns(2)
-        first.text_input(_("From ({zone})", zone=_.zone), key=keys[0])
-        last.text_input(_("To ({zone})", zone=_.zone), key=keys[1])
+        left, right = st.columns(2)
+        left.text_input(_("From ({zone})", zone=_.zone), key=keys[0])
+        right.text_input(_("To ({zone})", zone=_.zone), key=keys[1])
         st.form_submit_button(_("Show this window"), on_click=apply, type="primary")
     if wrong := st.session_state.pop("range_error", None):
         st.error(escaped(_.tell(wrong)))
-    st.caption(_("A date and time with seconds, RFC 3339, Unix seconds, or relative: now-90m."))
+    st.caption(_("A date and time in any common form, Unix seconds, or relative: now-90m. A pasted link gives both ends."))
 
 
 def _boxes(view: View, window: Window | None, now: float, _: Reader) -> tuple[str, str]:

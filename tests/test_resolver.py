@@ -21,6 +21,7 @@ from obs.plan import Ranges, asks
 from obs.prometheus import Prometheus
 from obs.series import Grid
 from obs.signals import SIGNALS, Reading, Status
+from obs.source import Query
 from obs.spelling import present, spelled
 from obs.thresholds import in_force
 from obs.vocabulary import Candidate, vocabularies
@@ -63,6 +64,10 @@ def test_one_replica_under_both_spellings_is_counted_once(of):
     recording = put(put(hour(), "lmdeploy", A), "lmdeploy", A, exposition("lmdeploy").replace("lmdeploy:", "lmdeploy_"))
     readings = of(recording)
     assert levels(readings, "requests_waiting") == {"a": 3}  # two names that add up, in two spellings
+    terms = readings.signals["requests_waiting"].promql.split(" + ")
+    assert [re.findall(r"\((lmdeploy.\w+)", term) for term in terms] == [
+        [f"lmdeploy{mark}num_requests_waiting" for mark in ":_"], [f"lmdeploy{mark}num_api_requests_waiting" for mark in ":_"],
+    ]  # fmt: skip
     assert levels(readings, "requests_finished") == pytest.approx({"a": 9})
     assert levels(readings, "kv_capacity_tokens") == pytest.approx({"a": np.nan}, nan_ok=True)
 
@@ -71,6 +76,16 @@ def test_what_adds_up_is_whole_on_each_replica_where_one_is_spelled_otherwise(of
     recording = put(hour(), "lmdeploy", A)
     put(recording, "lmdeploy", B, exposition("lmdeploy").replace("lmdeploy:", "lmdeploy_"))
     assert levels(of(recording), "requests_waiting") == {"a": 3, "b": 3}
+
+
+def test_what_is_shown_as_asked_gives_the_whole_figure_when_it_is_pasted(recorded):
+    """Of what is added up the first name alone would be a part of it."""
+    recording = put(put(hour(), "lmdeploy", A), "envoy", {"job": "envoy", "namespace": "prod", "instance": "e:1"})
+    source = recorded(recording)
+    readings = collect(source, WINDOW, {})
+    for signal, figure in (("requests_waiting", 3.0), ("gateway_timeouts", 1.2), ("gateway_retry_overflow", 0.2)):
+        answer = source.answer([Query("x", readings.signals[signal].promql)], readings.grid)[0]
+        assert answer.values[:, -1].tolist() == pytest.approx([figure]), signal
 
 
 def test_dotted_names_stand_in_quotes_and_bring_their_dotted_labels():

@@ -49,7 +49,7 @@ class _Found:
     total: Array | None
     count: Array | None
     metrics: list[str]
-    promql: list[str]
+    promql: dict[tuple[str, str], dict[str, None]]  # by system and the plain name of what is added up there; ("", "") where nothing is
     parts: dict[str, Array] = field(default_factory=dict)
     own: Array | None = None  # what the site's settings give: the system's own names fill in, and are not added to it
     spelled: dict[str, Array] = field(default_factory=dict)  # of what is added up, each quantity so far, by its plain name
@@ -81,7 +81,7 @@ def reading(
     gateway = signal.level is Level.GATEWAY
     names, labels, places = _gateway_rows(rows, shared) if gateway else (tuple(s.replica.name for s in seating.seats), (), {})
     empty = nothing((len(names), span.grid.count))
-    found = _Found(empty, None, None, [], [])
+    found = _Found(empty, None, None, [], {})
     if signal.kind is Kind.MEAN:
         found.total, found.count = empty, empty
     for vocabulary in dict.fromkeys(ask.vocabulary.id for ask in asked):
@@ -103,7 +103,16 @@ def reading(
     elif status is Status.MEASURED and gaps:
         why = absence.told(gaps)  # some of the replicas or gateways have no figure, or theirs leaves something out
     return Reading(signal, status, names, found.values, found.total, found.count, " / ".join(dict.fromkeys(found.metrics)) or None,
-                   " or ".join(dict.fromkeys(found.promql)) or None, looked_for, labels, why, found.parts)  # fmt: skip
+                   _asked(found.promql), looked_for, labels, why, found.parts)  # fmt: skip
+
+
+def _asked(promql: Mapping[tuple[str, str], Iterable[str]]) -> str | None:
+    """The queries as one, ready to paste: what stands for another by `or`, what one system adds up by `+`."""
+    systems: dict[str, list[str]] = {}
+    for (system, _), queries in promql.items():
+        systems.setdefault(system, []).append(" or ".join(queries))
+    sums = (" + ".join(f"({term})" if " or " in term and len(terms) > 1 else term for term in terms) for terms in systems.values())
+    return " or ".join(sums) or None
 
 
 def _looked_for(signal: Signal, systems: Sequence[Vocabulary]) -> tuple[str, ...]:
@@ -181,13 +190,16 @@ def _add(
         if r.ask.part in ("value", "sum"):
             found.metrics.append(r.ask.candidate.title)
         asked.setdefault(r.ask.part, {})[promql.tidy(r.ask.query.promql)] = None
-    found.promql += asked.get("value", {})
-    found.promql += [f"{total} / {count}" for total, count in zip(asked.get("sum", {}), asked.get("count", {}), strict=False)]
-    pick = naming.pick if naming else "first"
-    if "value" in parts:
-        title = members[0][0].ask.candidate.title
+    pick, first = naming.pick if naming else "first", members[0][0].ask if members else None
+    if first is not None and asked:
+        summed = pick == "sum" and not first.candidate.own
+        queries = found.promql.setdefault((first.vocabulary.id, plain(first.candidate.title)) if summed else ("", ""), {})
+        means = zip(asked.get("sum", {}), asked.get("count", {}), strict=False)
+        queries |= dict.fromkeys((*asked.get("value", {}), *(f"{total} / {count}" for total, count in means)))
+    if "value" in parts and first is not None:
+        title = first.candidate.title
         renamed = pick == "first" and signal.kind is Kind.RATE
-        if members[0][0].ask.candidate.own:
+        if first.candidate.own:
             found.own = parts["value"]
         elif found.own is not None and pick != "first":
             parts["value"] = np.where(np.isnan(found.own), parts["value"], np.nan)

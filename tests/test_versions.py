@@ -39,6 +39,15 @@ def test_without_kubernetes_only_the_names_bound_the_version(recorded):
     assert (found["b"].image, found["b"].since, found["b"].until) == ("", "0.9.2", "")
 
 
+def test_old_names_beside_a_new_one_bound_no_version_from_above(recorded):
+    """A pod that was upgraded within the window, or an engine that is told to show its hidden names: “0.13 to 0.10.2” is no version."""
+    target = {"job": "vllm", "namespace": "prod", "pod": "a", "instance": "a:8000", "model_name": "llama", "engine": "0"}
+    recording = Recording().vllm("a", gpu_cache_usage_perc=0.3)
+    recording.rate("vllm:request_success_total", {**target, "finished_reason": "error"}, 0.1)
+    found = replicas(collect(recorded(recording), WINDOW, {}))["a"]
+    assert (found.since, found.until) == ("0.13", "")
+
+
 def test_the_engines_own_container_tells_the_version_and_not_a_sidecar(recorded):
     recording = Recording().vllm("a").vllm("b")
     image(recording, "a", "docker.io/istio/proxyv2:1.22.0", "istio-proxy")

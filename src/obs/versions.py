@@ -32,6 +32,9 @@ def with_versions(rows: Iterable[Row], seating: Seating) -> tuple[Replica, ...]:
                 since[seat] = max(since.get(seat, ""), candidate.since, key=_parts)
             if candidate.until and engine:
                 until[seat] = min(until.get(seat, candidate.until), candidate.until, key=_parts)
+    for seat in since.keys() & until.keys():  # upgraded within the window, or the hidden old names are shown on demand: the new ones count
+        if _parts(since[seat]) > _parts(until[seat]):
+            del until[seat]
     return tuple(
         replace(seat.replica, image=_engine(images.get(i, set()), seat.replica.system), since=since.get(i, ""), until=until.get(i, ""))
         for i, seat in enumerate(seating.seats)

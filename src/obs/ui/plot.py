@@ -82,7 +82,7 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
     """
     axis = alt.Axis(title=None, format=time_format, tickCount=7, grid=False, labelOverlap=True, labelFlush=20)
     x = alt.X("at:T", scale=alt.Scale(type="utc"), axis=axis)
-    scale = alt.Axis(title=None, tickCount=4, labelExpr=tick(unit), minExtent=AXIS, maxExtent=AXIS)
+    scale = alt.Axis(title=None, tickCount=4, labelExpr=tick(unit), minExtent=AXIS, maxExtent=AXIS, **_ticks(unit))
     stack: Any = "zero" if form == "stack" else None
     y = alt.Y("value:Q", scale=alt.Scale(zero=True), stack=stack, axis=scale)
     flat = alt.Y("value:Q", scale=alt.Scale(zero=True))
@@ -228,6 +228,14 @@ def _told(part: Any, moved: str) -> Any:
         at = "datum.value"
         found["axis"] = {**axis, "labelExpr": f"utcFormat(time({at}){moved.replace('AT', at)}, '{axis['format']}')"}
     return found
+
+
+_GIB_STEPS = "sequence(0, domain('y')[1] * 1.001, pow(2, ceil(log(max(domain('y')[1], 4) / 4) / LN2)))"
+
+
+def _ticks(unit: str) -> dict[str, Any]:
+    """Where the labels stand, where they are no round figures in powers of ten: bytes are told in GiB."""
+    return {"values": {"expr": _GIB_STEPS}} if unit == "bytes" else {}
 
 
 _PER = {"per_second": " /s", "tokens_per_second": " /s", "seconds": " s", "times": " x"}

@@ -88,5 +88,5 @@ def _running(screen: Screen, facts: Facts) -> None:
     lines = Course(tuple(replica.name for replica in facts.readings.replicas), facts.values("requests_running"))
     panel(
         screen, "running", _("Running requests, by replica"), lines, "count", signals=("requests_running",), rules=rules,
-        note=_.tell(reached.says) if reached.says else None,
+        note=_.tell(reached.says) if reached.says and reached.value is not None else None,
     )  # fmt: skip

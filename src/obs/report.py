@@ -110,7 +110,11 @@ def share_markdown(report: Report) -> str:
         figure = ""
         if first is not None and first.value is not None:
             figure = report.text(say("{title} {value}", title=first.title, value=Quantity(first.value, first.unit)))
-        on = report.text(say("{n} of {all} replicas", n=len(last.replicas), all=len(d.replicas))) if last.replicas else ""
+        on = (
+            report.text(say("{n} of {all} replicas", n=len(last.replicas), all=len(d.replicas)))
+            if last.replicas and len(d.replicas) > 1
+            else ""
+        )
         words = [part for part in (report.text(ROWS[verdict.row]), figure, on) if part]
     line = markdown_escape(f"{', '.join(part for part in (when, where) if part)}: {', '.join(words)}")
     return f"[{line}]({report.link})" if report.link else line

@@ -1,6 +1,7 @@
 """The guard around a real process: every address of it, the websocket, and a browser that comes through the proxy."""
 
 import http.client
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page
-from tests.browser.conftest import KV, answered
+from tests.browser.conftest import KV, ROOT, answered
 
 from obs.links import PAGES
 
@@ -68,6 +69,15 @@ def test_a_page_under_a_foreign_name_that_leads_here_reads_nothing(path: str, sa
     assert status(sample, path, {"Host": "evil.test"}) == 403
     assert status(sample, "/_stcore/stream", WEBSOCKET | {"Host": "evil.test"}) == 403
     assert status(sample, "/_stcore/stream", WEBSOCKET | {"Origin": "http://evil.test"}) == 403
+
+
+def test_the_names_are_set_as_the_documentation_says(dashboard: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    written = re.search(r"STREAMLIT_SERVER_ALLOWED_HOSTS='([^']+)'", (ROOT / "docs/operations.md").read_text("utf-8"))
+    assert written is not None
+    monkeypatch.setenv("STREAMLIT_SERVER_ALLOWED_HOSTS", written[1])
+    base = dashboard()
+    asked = ("obs.example", "obs.example:8501", "127.0.0.1", "evil.test")
+    assert [status(base, "/", {"Host": host}) for host in asked] == [200, 200, 200, 403]
 
 
 @pytest.mark.parametrize("path", ["/_stcore/agent/interact", "/_stcore/agent/mcp"])

@@ -119,6 +119,15 @@ def test_a_target_that_two_jobs_scrape_counts_once(recorded):
     assert levels(readings, "gateway_attempts") == pytest.approx({"llm": 2})
 
 
+def test_two_services_of_one_kong_stay_two(recorded):
+    """Its rows have the very label that tells one job's targets from another's."""
+    recording = Recording()
+    for service, rate in (("chat", 3), ("code", 5)):
+        labels = {"job": "kong", "namespace": "prod", "instance": "k:8100", "service": service, "code": "200"}
+        recording.rate("kong_http_requests_total", labels, rate)
+    assert levels(collect(recorded(recording), WINDOW, {}), "gateway_attempts") == {"chat": pytest.approx(3), "code": pytest.approx(5)}
+
+
 def test_an_engine_whose_series_name_no_place_has_a_name_all_the_same(recorded):
     recording = Recording().put("vllm:num_requests_waiting", {"job": "llm"}, 3.0).rate("vllm:generation_tokens_total", {"job": "llm"}, 50)
     assert levels(collect(recorded(recording), WINDOW, {}), "requests_waiting") == {"llm": 3}

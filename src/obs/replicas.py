@@ -69,8 +69,10 @@ def once(rows: Sequence[Row]) -> list[Row]:
     found: dict[tuple[object, ...], Row] = {}
     for number, r in enumerate(rows):
         same: object = number
+        named = r.ask.vocabulary.labels
         if r.instance and r.ask.vocabulary.role in ("engine", "gateway"):
-            same = frozenset(item for item in r.labels.items() if item[0] not in (*r.ask.vocabulary.labels.job, "service"))
+            jobs = {*named.job, "service"} - {*named.row}  # Kong's rows are called `service`
+            same = frozenset(item for item in r.labels.items() if item[0] not in jobs)
         known = found.get((r.ask.query.key, same))
         found[r.ask.query.key, same] = r if known is None else replace(known, values=both(known.values, r.values, "max"))
     return list(found.values())

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import requests
+import streamlit as st
 from tests.arrays import HEALTHY, HEALTHY_MEANS, by_hand, facts
 from tests.recordings import T0, Recording
 
@@ -15,8 +16,12 @@ from obs.config import SourceSettings
 from obs.diagnosis import diagnose
 from obs.errors import CallError, SourceError
 from obs.language import render
+from obs.links import View
 from obs.prometheus import Prometheus
 from obs.signals import SIGNALS, Buckets
+from obs.source import About
+from obs.ui import answer
+from obs.ui.answer import judged
 from obs.window import Window
 
 WINDOW = Window(T0 + 3600, T0 + 7200)
@@ -146,3 +151,27 @@ def test_buckets_of_a_replica_that_is_not_in_view_are_nobodys(read):
     stranger = {"stranger-0": Buckets(SIGNALS["ttft"], np.array(EDGES), np.ones((4, 1)))}
     shown = sick.fleet(facts(readings), diagnose(readings), {**found, **stranger})
     assert "stranger-0" not in {standing.replica.name for standing in shown.standings}
+
+
+def test_a_window_that_moves_asks_once_a_minute_and_a_failure_is_asked_again(monkeypatch):
+    """One that stands still is asked up to its very end."""
+    asked = []
+
+    def tailed(_source, readings, _scope, until):
+        asked.append((readings.end - readings.start, until))
+        if len(asked) == 1:
+            raise SourceError(tails.TOO_MUCH)
+        return {}, None
+
+    monkeypatch.setattr(api, "tailed", tailed)
+    st.cache_resource.clear()
+    answers = [judged(About("x", "prometheus", "2"), by_hand(240 + step, before=120 + step)) for step in range(3)]  # each 15 s later
+    with pytest.raises(SourceError):
+        answer.tails(View(), answers[0], True)
+    for each in answers:
+        answer.tails(View(), each, True)
+    ends = [each.readings.end for each in answers]
+    assert [until for _seconds, until in asked[1:]] == sorted({end // 60 * 60 for end in ends})
+    answer.tails(View(), answers[2], False)
+    assert asked[-1][1] == ends[2]
+    st.cache_resource.clear()

@@ -19,10 +19,13 @@ from obs.links import View
 from obs.scan import Scan
 from obs.signals import Readings
 from obs.source import About, Inspectable, Inspection, Source
+from obs.standing import Tails
+from obs.text import Message
 from obs.ui.metrics import WATCHED
 from obs.verdict import Diagnosis
 from obs.window import Window, parse_time
 
+MINUTE = 60.0
 LONG_TICK = 120.0  # of a window that is read coarsely
 TICK = 15.0  # seconds; a live window ends on a multiple, so that sessions and reruns ask for the same one
 _SETTLED_SECONDS = 600.0  # a window that ended this long ago gets no late samples any more
@@ -76,7 +79,7 @@ def _renewed() -> None:
     """Another server answers at a source's address: the answers that were made of the former one's readings are made again."""
     from obs.ui import drafts  # it is made of this module
 
-    for made in (_answer, read_so_far, _groups):
+    for made in (_answer, read_so_far, _groups, _tails):
         made.clear()
     drafts.forget()
 
@@ -186,6 +189,21 @@ def known(view: View, window: Window | None, now: float) -> Mapping[str, list[st
         "replica": {replica.name for replica in replicas},
     }
     return {label: sorted(values - {""}) for label, values in found.items()}
+
+
+def tails(view: View, answer: Answer, moving: bool) -> tuple[Tails, Message | None]:
+    """Each replica's first tokens over the window, and the reason where they are not read. A window that moves asks once a minute. Raises
+    SourceError, which is never kept."""
+    readings, scope = answer.readings, tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
+    until = readings.end // MINUTE * MINUTE if moving else readings.end
+    return _tails(view.source, view.bundle, round(readings.end - readings.start), until, scope, readings)
+
+
+@st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
+def _tails(
+    name: str | None, bundle: str | None, seconds: int, until: float, scope: Scope, _readings: Readings
+) -> tuple[Tails, Message | None]:  # fmt: skip
+    return api.tailed(_source(name, bundle), _readings, dict(scope), until)
 
 
 def groups(answer: Answer) -> Mapping[tuple[str, str], Answer]:

@@ -7,12 +7,11 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from obs import api, heat, sick
+from obs import heat, sick
 from obs.course import Course
 from obs.errors import SourceError
 from obs.facts import Facts
 from obs.outliers import LEAST_REPLICAS, Outlier
-from obs.standing import Tails
 from obs.text import Message
 from obs.ui import answer as answers
 from obs.ui import page, replica_heat, replica_table
@@ -25,7 +24,6 @@ from obs.ui.screen import Screen
 ODD = 8  # outliers that are named; the table has them all
 _SIGNAL = "replicas_signal"
 _MADE: WeakKeyDictionary[Facts, tuple[sick.Fleet, Message | None]] = WeakKeyDictionary()
-MINUTE = 60.0  # a page that moves asks for its buckets once in so many seconds
 
 
 def draw(screen: Screen) -> None:
@@ -51,22 +49,12 @@ def _fleet(screen: Screen, answer: Answer) -> tuple[sick.Fleet, Message | None]:
     facts = answer.courses.facts
     if facts in _MADE:
         return _MADE[facts]
-    view, end = screen.view, facts.readings.end
-    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
-    until = end // MINUTE * MINUTE if screen.moving else end
     try:
-        tails, why = _tails(view.source, view.bundle, facts.readings.start, until, scope, screen, answer)
+        tails, why = answers.tails(screen.view, answer, screen.moving)
     except SourceError as error:  # it fails just now: the rest of the page stands, and the next answer asks again
         return sick.fleet(facts, answer.diagnosis), error.says
     _MADE[facts] = sick.fleet(facts, answer.diagnosis, tails), why
     return _MADE[facts]
-
-
-@st.cache_resource(show_spinner=False, max_entries=16, ttl=3600)
-def _tails(
-    name: str | None, bundle: str | None, start: float, end: float, scope: answers.Scope, _screen: Screen, _answer: Answer
-) -> tuple[Tails, Message | None]:
-    return api.tailed(answers.source(_screen.view), _answer.readings, dict(scope), end)
 
 
 def _odd(screen: Screen, odd: Sequence[Outlier]) -> None:

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parent
 if str(ROOT / "src") not in sys.path:
     sys.path.insert(0, str(ROOT / "src"))
 
+from obs.ui import warm  # noqa: E402  (needs the path)
 from obs.ui.access import guard, warn_if_open  # noqa: E402  (needs the path)
 from obs.ui.guard import headers  # noqa: E402  (needs the path)
 from obs.ui.routes import checked_settings, routes, unknown_pages  # noqa: E402  (needs the path)
@@ -20,6 +21,7 @@ from obs.ui.sign_in import secrets  # noqa: E402  (needs the path)
 
 settings = checked_settings()
 warn_if_open(settings)
+warm.up()
 app = st.App(
     ROOT / "src/obs/main.py",
     routes=routes(),

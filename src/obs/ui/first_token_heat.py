@@ -9,13 +9,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from obs.first_token_spread import Spread
 from obs.palette import COLORS, HOT, MUTE
 from obs.ui import take, zoom
+from obs.ui.kept import kept
 from obs.ui.markup import show, tag
-from obs.ui.plot import AXIS, Spec, locale, wall
+from obs.ui.plot import AXIS, Spec, locale, told, wall
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import rfc3339
@@ -44,11 +46,16 @@ def draw(screen: Screen, title: str, found: Spread | None, objective: float, ons
         keys = tag("span", ramp, _("from none to all of a moment's first tokens"))
         show(tag("div", head, tag("div", note, cls="note"), tag("div", keys, cls="keys"), cls="panel"))
         end = min(answer.readings.end, float(found.times[-1] + found.seconds))
-        marks = _marks(found, objective, onset, answer.readings.start, end, _)
-        frame = pd.concat([_fields(found, _), marks], ignore_index=True).astype({"kind": "category", "words": "category"})
-        spec = specification(found, (answer.readings.start, end), set(marks["kind"]), _late(onset, answer.readings.start, end), _)
-        zoom.put(frame, spec, "spread", screen.view, title, _)
+        zoom.put(*drawn(found, objective, onset, (answer.readings.start, end), _), "spread", screen.view, title, _)
         take.draw(screen, "spread", lambda: written(found, _), [reading])
+
+
+@kept(32)
+def drawn(found: Spread, objective: float, onset: float | None, window: tuple[float, float], _: Reader) -> tuple[pa.Table, Spec]:
+    """What goes to the browser."""
+    marks = _marks(found, objective, onset, *window, _)
+    frame = pd.concat([_fields(found, _), marks], ignore_index=True).astype({"kind": "category", "words": "category"})
+    return pa.Table.from_pandas(frame), told(specification(found, window, set(marks["kind"]), _late(onset, *window), _), _)
 
 
 def _fields(found: Spread, _: Reader) -> pd.DataFrame:

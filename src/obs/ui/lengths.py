@@ -15,7 +15,7 @@ from obs.series import Array
 from obs.signals import SIGNALS, Buckets
 from obs.ui.answer import Answer
 from obs.ui.markup import show, tag
-from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick
+from obs.ui.plot import AXIS, HEIGHT, Spec, bare, locale, tick
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 
@@ -95,6 +95,4 @@ def specification(labels: tuple[str, ...], names: tuple[str, str], title: str, l
         .configure(locale=locale(lang), background="transparent")
         .configure_view(strokeOpacity=0)
     )
-    spec: Spec = chart.to_dict()
-    del spec["data"], spec["datasets"]  # Altair's placeholder: one row without a bucket
-    return spec
+    return bare(chart.to_dict())

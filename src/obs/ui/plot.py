@@ -124,7 +124,14 @@ def specification(kinds: frozenset[str], form: Form, unit: str, lines: int, time
         calculated = {"clock": clock, **{f"w{id_}": words(f"datum.{id_}", unit) for id_ in ids}}
         drawn.append(base.transform_calculate(**calculated).add_params(at_pointer))
     whole: Any = alt.layer(*drawn, height=height).configure(locale=locale(lang), background="transparent")
-    spec: Spec = whole.configure_view(strokeOpacity=0).to_dict()
+    return bare(whole.configure_view(strokeOpacity=0).to_dict())
+
+
+def bare(spec: Spec) -> Spec:
+    """Without Altair's placeholder for data that come from elsewhere: a row without a figure, named in every layer."""
+    del spec["datasets"]
+    for part in (spec, *spec.get("layer", ())):
+        part.pop("data", None)
     return spec
 
 

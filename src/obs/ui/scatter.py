@@ -10,13 +10,16 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import streamlit as st
 
 from obs.palette import COLORS
 from obs.series import Array
 from obs.ui import take
+from obs.ui.kept import kept
 from obs.ui.markup import show, tag
-from obs.ui.plot import AXIS, HEIGHT, Spec, locale, tick, told, wall, words
+from obs.ui.plot import AXIS, HEIGHT, Spec, bare, locale, tick, told, wall, words
+from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 
 _EARLY, _LATE = COLORS[0], COLORS[1]  # told apart by the colour-blind, on light and dark
@@ -46,15 +49,23 @@ def scatter(screen: Screen, key: str, title: str, x: Axis, y: Axis, times: Array
         ramp = tag("i", cls="ramp", style=f"background:linear-gradient(90deg,{_EARLY},{_LATE})")
         keys = tag("div", tag("span", first, ramp, last), cls="keys")
         show(tag("div", tag("div", title, cls="title", role="heading", aria_level=2), sentence, keys, cls="panel"))
-        frame = pd.DataFrame({"at": wall(times[known], _), "x": x.values[known], "y": y.values[known]})
-        spec = deepcopy(specification(x.unit, y.unit, _.lang))
-        named = {"clock": _("Time"), "wx": x.title, "wy": y.title}
-        for tip in spec["encoding"]["tooltip"]:
-            tip["title"] = named[tip["field"]]
-        spec["encoding"]["x"]["axis"]["title"] = x.title
-        st.vega_lite_chart(frame, told(spec, _), width="stretch", alt=f"{title}: {says}")
+        data, spec = drawn(x, y, times, _)
+        st.vega_lite_chart(data, spec, width="stretch", alt=f"{title}: {says}")
         readings = [answer.readings.signals[signal] for signal in signals]
         take.draw(screen, key, lambda: take.table([x.title, y.title], times[known], [x.values[known], y.values[known]]), readings)
+
+
+@kept(64)
+def drawn(x: Axis, y: Axis, times: Array, _: Reader) -> tuple[pa.Table, Spec]:
+    """What goes to the browser."""
+    known = np.isfinite(x.values) & np.isfinite(y.values)
+    frame = pd.DataFrame({"at": wall(times[known], _), "x": x.values[known], "y": y.values[known]})
+    spec = deepcopy(specification(x.unit, y.unit, _.lang))
+    named = {"clock": _("Time"), "wx": x.title, "wy": y.title}
+    for tip in spec["encoding"]["tooltip"]:
+        tip["title"] = named[tip["field"]]
+    spec["encoding"]["x"]["axis"]["title"] = x.title
+    return pa.Table.from_pandas(frame), told(spec, _)
 
 
 @lru_cache(maxsize=64)
@@ -80,5 +91,4 @@ def specification(x_unit: str, y_unit: str, lang: str) -> Spec:
         .configure(locale=locale(lang), background="transparent")
         .configure_view(strokeOpacity=0)
     )
-    spec: Spec = chart.to_dict()
-    return spec
+    return bare(chart.to_dict())

@@ -27,6 +27,7 @@ class Stop:
         self._lock = Lock()
         self._cuts: list[Callable[[], None]] = []
         self.stopped = False
+        self.asked = self.answered = 0  # queries
 
     def stop(self) -> None:
         """Gives it up: at once, in all threads that work on it."""
@@ -39,6 +40,17 @@ class Stop:
         """Raises LeftError once it is given up."""
         if self.stopped:
             raise LeftError
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Within, one query more is under way."""
+        with self._lock:
+            self.asked += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.answered += 1
 
     @contextmanager
     def cutting(self, cut: Callable[[], None]) -> Iterator[None]:
@@ -55,12 +67,30 @@ class Stop:
                 self._cuts.remove(cut)
 
 
+class Watch:
+    """The questions that somebody waits for, and how far they are."""
+
+    def __init__(self) -> None:
+        self._stops: list[Stop] = []
+
+    def see(self, stop: Stop) -> None:
+        """One question more."""
+        if stop not in self._stops:
+            self._stops.append(stop)
+
+    def told(self) -> tuple[int, int]:
+        """How many queries are answered, of how many that were begun by now."""
+        stops = tuple(self._stops)
+        return sum(stop.answered for stop in stops), sum(stop.asked for stop in stops)
+
+
 def _never() -> None:
     """Who waits to the end."""
 
 
 _STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 _CHECK: ContextVar[Callable[[], None]] = ContextVar("check", default=_never)
+_WATCH: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 def current() -> Stop | None:
@@ -76,6 +106,16 @@ def attended(check: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         _CHECK.reset(kept)
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Within, `watch` sees what is waited for."""
+    kept = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(kept)
 
 
 def check() -> None:
@@ -98,10 +138,12 @@ def awaited(future: Future[T]) -> T:
 
 def together(works: Sequence[Callable[[], T]], most: int) -> list[T]:
     """What the works give, at most so many of them at once, in threads; raises what the first of them raised. Who leaves ends them all."""
-    stop, mine = _STOP.get(), Stop()
+    mine, watch = Stop(), _WATCH.get()
+    stop = _STOP.get() or mine
 
     def one(work: Callable[[], T]) -> T:
-        _STOP.set(stop or mine)  # a pool's thread has a context of its own
+        _STOP.set(stop)  # a pool's thread has a context of its own
+        _WATCH.set(watch)
         with attended(mine.check):
             return work()
 
@@ -140,6 +182,8 @@ class Errand:
         """Within, somebody waits. Left by the last one before it is done, it is given up a moment later."""
         with self._lock:
             self._waiting += 1
+        if (watch := _WATCH.get()) is not None:
+            watch.see(self._stop)
         try:
             yield
         finally:

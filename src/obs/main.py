@@ -14,7 +14,24 @@ from obs.language import negotiate
 from obs.links import View
 from obs.source import About
 from obs.text import Message
-from obs.ui import address, ages, answer, bar, bundles, drafts, failure, frame, leaving, metrics, sample, scope, screen, share, stale
+from obs.ui import (
+    address,
+    ages,
+    answer,
+    bar,
+    bundles,
+    drafts,
+    failure,
+    frame,
+    leaving,
+    metrics,
+    progress,
+    sample,
+    scope,
+    screen,
+    share,
+    stale,
+)
 from obs.ui.reader import Reader
 from obs.ui.screen import Screen
 from obs.window import Window
@@ -48,7 +65,7 @@ def main() -> None:
     found, failed = None, wrong
     if window is not None:
         try:
-            with st.spinner(_("Reading the metrics of this window …"), show_time=False):
+            with progress.told(_("Reading the metrics of this window …"), _):
                 drafted = page.url_path in drafts.PAGES
                 found = drafts.draft(view, window, now).answer if drafted else answer.answer(view, window, now)
         except ObsError as error:

@@ -92,7 +92,8 @@ class PrometheusSession(requests.Session):
         if self.circuit.wait_seconds() > 0:
             raise SourceError(self._down())
         self.retries.asked()
-        with self._turn(seconds):
+        stop = errand.current()
+        with stop.counted() if stop else nullcontext(), self._turn(seconds):
             deadline = time.monotonic() + seconds + 2
             try:
                 return self._once(method, url, seconds, deadline, kwargs)

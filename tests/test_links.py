@@ -64,8 +64,12 @@ STABLE = [  # links that were shared once: each must open the same view for good
     ("/?source=eu-west", View(source="eu-west")),
     ("/?bundle=3f2a", View(bundle="3f2a")),
     ("/incidents?incident=0123456789abcdef", View(page="incidents", incident="0123456789abcdef")),
-    ("/?kiosk", View(kiosk=True)),
-    ("/?kiosk=1", View(kiosk=True)),
+    ("/?kiosk", View(kiosk=1)),
+    ("/?kiosk=1", View(kiosk=1)),
+    ("/?kiosk=yes", View(kiosk=1)),
+    ("/?kiosk=5", View(kiosk=1)),  # too fast to be read: it stays
+    ("/?kiosk=99999", View(kiosk=1)),
+    ("/?kiosk=30", View(kiosk=30)),
     ("/?kiosk=false", View()),
     ("/?refresh=1m", View(refresh=60)),
     ("/kv?refresh=off", View(page="kv", refresh=0)),
@@ -153,7 +157,7 @@ views = st.builds(
     source=st.none() | st.sampled_from(["eu-west", "ñ &=#"]),
     change=st.none() | st.sampled_from(list(TRIALS)),
     incident=st.none() | st.text("0123456789abcdef", min_size=16, max_size=16),
-    kiosk=st.booleans(),
+    kiosk=st.sampled_from([0, 1, 10, 30, 9999]),
     refresh=st.sampled_from([None, 0, 15, 30, 45, 60, 90, 3600]),
 )
 
@@ -212,7 +216,7 @@ def test_the_comparison_is_a_window_of_its_own_with_the_same_limits():
 
 
 def test_parameters_come_in_a_fixed_order_and_defaults_are_left_out():
-    view = View(start="now-6h", scope={"b": ("2",), "a": ("1", "0")}, lang="en", kiosk=True)
+    view = View(start="now-6h", scope={"b": ("2",), "a": ("1", "0")}, lang="en", kiosk=1)
     assert params(view) == [("from", "now-6h"), ("a", "1"), ("a", "0"), ("b", "2"), ("lang", "en"), ("kiosk", "1")]
     assert params(View()) == []
     assert url("", View()) == "/"

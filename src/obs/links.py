@@ -50,6 +50,7 @@ _REFRESH = re.compile(r"(\d{1,6})(s|m|h)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 LEAST_REFRESH, MOST_REFRESH = 15, 86400  # seconds: a moving window moves every 15 s
 _SOURCE = re.compile(r"[^\x00-\x1f\x7f]{1,128}")
+TURN_LEAST_SECONDS = 10  # a page on a wall screen; less cannot be read
 DEFAULT_SECONDS = 3600.0  # the last hour; before `to` where only that is given
 
 
@@ -69,7 +70,7 @@ class View:
     source: str | None = None  # name of a configured source
     bundle: str | None = None  # content id of a known bundle
     incident: str | None = None  # id of a saved incident
-    kiosk: bool = False
+    kiosk: int = 0  # a wall screen: 1 stays on its page, more are the seconds after which it turns to the next one
     plan: str | None = None  # the planner's inputs on the GPU memory page, as `obs.memory.choice` writes them
     refresh: int | None = None  # seconds between two refreshes of a live window, 0 for never
 
@@ -103,7 +104,7 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         source=one("source", _source),
         bundle=one("bundle", _bundle),
         incident=one("incident", _incident),
-        kiosk="kiosk" in params and params["kiosk"][-1:] not in (["0"], ["false"], ("0",), ("false",)),
+        kiosk=_kiosk(params["kiosk"]) if params.get("kiosk") else 0,
         plan=one("plan", _plan),
         refresh=int(often) if (often := one("refresh", _refresh)) is not None else None,
     )
@@ -113,6 +114,13 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
         notes.append(say("The link names both a source and a recording; the recording is shown."))
         view = replace(view, source=None)
     return view, tuple(notes)
+
+
+def _kiosk(values: Sequence[str]) -> int:
+    if (last := values[-1]) in ("0", "false"):
+        return 0
+    seconds = int(last) if last.isascii() and last.isdigit() and len(last) < 5 else 1
+    return seconds if seconds >= TURN_LEAST_SECONDS else 1
 
 
 def resolve(view: View, now: float, about: About | None = None, *, browser_zone: str = "UTC") -> Window:
@@ -143,7 +151,7 @@ def params(view: View) -> list[tuple[str, str]]:
     pairs += [("tz", view.zone), ("lang", view.lang), ("row", view.row)]
     pairs += zip(("compare_from", "compare_to"), view.compare or (), strict=False)
     pairs += [("change", view.change), ("source", view.source), ("bundle", view.bundle)]
-    pairs += [("incident", view.incident), ("kiosk", "1" if view.kiosk else None), ("plan", view.plan)]
+    pairs += [("incident", view.incident), ("kiosk", f"{view.kiosk:d}" if view.kiosk else None), ("plan", view.plan)]
     pairs += [("refresh", None if view.refresh is None else _often(view.refresh))]
     return [(name, value) for name, value in pairs if value]
 

@@ -96,6 +96,8 @@ def main() -> None:
         failure.unexpected(error, _)
     metrics.RENDERED.labels(page.url_path or "diagnosis").observe(time.perf_counter() - began)
     ages.count(time.time())
+    if view.kiosk > 1:
+        frame.turn(view, page, time.time)
     if shown.moving and bar.refresh_seconds() and page.url_path not in frame.STILL:
         frame.refresh(bar.refresh_seconds())
     else:

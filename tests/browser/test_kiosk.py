@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Page
 from tests.browser.conftest import KV, answered, states, too_wide
@@ -31,4 +33,15 @@ def test_a_page_on_a_wall_screen_has_its_question_over_its_answer_and_nothing_to
     assert question is not None
     assert answer is not None
     assert question["y"] + question["height"] <= answer["y"]
+    assert page.locator("button:visible").count() == 0
+
+
+def test_a_wall_screen_turns_to_the_next_page_after_its_seconds_and_keeps_the_view(sample: str, person: Callable[..., Page]) -> None:
+    page = answered(person(width=1920), f"{sample}/?{KV}&kiosk=10")
+    began = time.monotonic()
+    page.wait_for_function("location.pathname === '/kv'")
+    assert 5 < time.monotonic() - began < 25
+    page.wait_for_function("document.querySelector('.obs .said .headline')?.innerText.startsWith('Yes: KV space is short')")
+    assert parse_qs(urlsplit(page.url).query) == {**parse_qs(KV), "kiosk": ["10"]}
+    page.wait_for_function("location.pathname === '/queue'")
     assert page.locator("button:visible").count() == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from obs.window import zone_info
 
 ROOT = Path(__file__).resolve().parents[3]
 STILL = ("incidents",)  # pages where texts are written: they do not run again by themselves
+TURNS = ("", "kv", "queue", "first-token", "retries", "memory", "replicas")  # what a wall screen that turns its pages shows, in this order
 _FRESH = "fresh"
+_TURNED = "turned"
 _DAY = 86400
 _LEVELS = ("requests_running", "requests_waiting", "kv_use")
 
@@ -131,6 +134,24 @@ def refresh(seconds: int) -> None:
             st.rerun()
 
     tick()
+
+
+def turn(view: View, page: Page, clock: Callable[[], float]) -> None:
+    """On a wall screen that turns its pages: to the next one when this one has been shown for so long, however often it refreshed."""
+    here, since = st.session_state.get(_TURNED, ("", 0.0))
+    if here != page.url_path or not since:
+        since = clock()
+        st.session_state[_TURNED] = (page.url_path, since)
+    end = since + view.kiosk
+    after = TURNS[(TURNS.index(page.url_path) + 1) % len(TURNS)] if page.url_path in TURNS else TURNS[0]
+
+    @st.fragment(run_every=max(1.0, end - clock()))
+    def watch() -> None:
+        if clock() >= end - 0.5:
+            to = next(each for each in pages(ROOT) if each.url_path == after)
+            st.switch_page(to, query_params=address.query(replace(view, row=None, incident=None)))
+
+    watch()
 
 
 def comes_back() -> None:

@@ -71,7 +71,7 @@ def _keep(store: Store, screen: Screen, window: Window, title: str, text: str, w
         except ObsError as error:
             wrong.append(error.says)
     view = answers.lasting(screen.view) if screen.answer is not None else screen.view
-    view = replace(links.pinned(view, window, zone=_.zone, lang=_.lang), page="", incident=None, kiosk=False)
+    view = replace(links.pinned(view, window, zone=_.zone, lang=_.lang), page="", incident=None, kiosk=0)
     judged = notes.judged(screen.answer, _) if screen.answer is not None else None
     try:
         one = store.add(Draft(title, text, links.url("", view), window.start, window.end, judged, held), time.time())

@@ -16,7 +16,7 @@ run: .venv/run.stamp ## the dashboard on http://127.0.0.1:8501 (PORT=... for ano
 
 test: needs lint ## everything that must hold: lint, types, architecture, tests with a real Prometheus and a real browser
 	$(BIN)/pytest --ignore tests/browser -n auto --dist loadfile
-	$(BIN)/pytest tests/browser -n 2 --dist loadfile
+	$(BIN)/pytest tests/browser -n 2 --dist loadfile || $(BIN)/pytest tests/browser --last-failed --last-failed-no-failures none
 
 lint: .venv/dev.stamp ## ruff, mypy and import-linter
 	$(BIN)/ruff check

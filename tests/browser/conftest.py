@@ -141,7 +141,8 @@ def failed(page: Page, url: str) -> str:
 
 
 def states(page: Page) -> list[tuple[str, str]]:
-    """(name, state) of the rows, as the page shows them from top to bottom."""
+    """(name, state) of the rows, as the page shows them from top to bottom; they come one after the other."""
+    page.wait_for_function("document.querySelectorAll('section.row .state').length === 4")
     found = page.eval_on_selector_all(
         "section.row", "rows => rows.map(r => [r.querySelector('.name').innerText, r.querySelector('.state').innerText])"
     )

@@ -115,6 +115,7 @@ def test_a_target_that_two_jobs_scrape_counts_once(recorded):
     assert levels(readings, "requests_waiting") == {"a": 3}
     np.testing.assert_allclose(judged(readings, "generation_tokens"), 50, rtol=1e-6)  # also from where one job ends
     assert readings.signals["ttft"].count[0, -1] == pytest.approx(2)
+    assert readings.buckets["ttft"].rates[-1, -1] == pytest.approx(2)
     assert levels(readings, "ttft") == pytest.approx({"a": 0.5})
     assert levels(readings, "gateway_attempts") == pytest.approx({"llm": 2})
 

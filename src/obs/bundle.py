@@ -135,9 +135,10 @@ class Recorder:
     def answer(self, queries: Sequence[Query], grid: Grid) -> list[Answer]:
         """Kept on the finest grid that a query was asked for: the quick look before is not worth keeping. Each is asked by itself, since
         joined they are one long answer for one processor of the source. Scrape intervals are kept as such: see above."""
-        wanted = [query for query in queries if not query.key.endswith(COUNTING)]
-        got = iter(self._source.answer([q if q.counter else q.alone() for q in wanted], grid))
-        found = [next(got) if query in wanted else Answer((), np.empty((0, grid.count))) for query in queries]
+        counting = [query.key.endswith(COUNTING) for query in queries]
+        wanted = [q if q.counter else q.alone() for q, count in zip(queries, counting, strict=True) if not count]
+        got = iter(self._source.answer(wanted, grid))
+        found = [Answer((), np.empty((0, grid.count))) if count else next(got) for count in counting]
         for query, answer in zip(queries, found, strict=True):
             if query.key not in self.answers or grid.step <= self.answers[query.key][2].step:
                 self.answers[query.key] = (query, answer, grid)

@@ -108,6 +108,7 @@ def collected(
         resets=max(300.0, 4 * scrape, own_step),
         rows=len({(r.namespace, r.node, r.rank) for r, _ in present}),
         spread=SPREAD_SECONDS if window.seconds > HOUR else 0.0,
+        twice=replicas.scraped_twice([r for r, _ in present]),
         by_name=True,
     )
     grid = Grid.covering(window.start - baseline, window.end, own_step)

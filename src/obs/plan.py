@@ -20,10 +20,8 @@ Scope = Mapping[str, tuple[str, ...]]
 Pairs = tuple[tuple[str, tuple[str, ...]], ...]
 
 BUCKETED = ("ttft", "e2e_latency", "itl", "tpot", "queue_time", "prompt_length", "output_length", "gateway_ttft")  # shown as distributions
-KEEP = (
-    "cluster",
-    "service",
-)  # labels that rows keep if they have them, so that a bundle can be asked for them; hardware exporters have their own `service`
+# Labels that rows keep if they have them, so that a bundle can be asked for them; hardware exporters have their own `service`.
+KEEP = ("cluster", "service")
 _ADDRESS = re.compile(r".*:\d+")
 _RANKED = re.compile(r"(.+)/(\d+)")
 STAYS = ("counter_resets", "container_oom_killed", "gpu_memory_total")  # looks back itself, or stays as it is: once a step will do
@@ -41,6 +39,7 @@ class Ranges:
     resets: float
     rows: int = 1  # about how many replicas there are
     spread: float = 0.0  # seconds for which one distribution is enough, whatever the step
+    twice: frozenset[str] = frozenset()  # vocabularies of which several jobs scrape one target (`obs.replicas.scraped_twice`)
     by_name: bool = False  # whether a source that can may take the rates of many counters at once
 
     @property
@@ -105,6 +104,11 @@ def pairs(vocabulary: Vocabulary, scope: Scope, variant: Variant) -> Pairs:
         if label and (word in ("namespace", "model") or label in vocabulary.identity(variant) or label not in _owned()):
             found.append((label, values))
     return tuple(found)
+
+
+def scraped_as(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The labels that tell which job scraped a target, and nothing of the target. (Kong's rows are called `service`.)"""
+    return tuple(dict.fromkeys(label for label in (*vocabulary.labels.job, "service") if label not in vocabulary.labels.row))
 
 
 def left_out(vocabulary: Vocabulary, scope: Scope) -> tuple[str, ...]:
@@ -206,6 +210,8 @@ def _ask(
             for other in before:  # whose rows are not told apart by replica here: what has a preferred name too would count twice
                 same = promql.selector(wanted, vocabulary.match, variant.match, other.match)
                 whole += f" unless on (le, {by}) rate({promql.series(f'{other.metric}_bucket', same)}[{long}])"
+            if vocabulary.id in ranges.twice:
+                whole = f"max without ({', '.join(scraped_as(vocabulary))}) ({whole})"
             parts.append(ask("buckets", f"sum by ({', '.join(map(promql.name, view))}) ({whole})", view, stride=ranges.stride))
         return parts
     if kind is Kind.RATE:

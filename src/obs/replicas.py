@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from obs.combined import both
-from obs.plan import Ask, node
+from obs.plan import Ask, node, scraped_as
 from obs.series import Array
 from obs.signals import Replica
 from obs.vocabulary import vocabularies
@@ -69,13 +69,18 @@ def once(rows: Sequence[Row]) -> list[Row]:
     found: dict[tuple[object, ...], Row] = {}
     for number, r in enumerate(rows):
         same: object = number
-        named = r.ask.vocabulary.labels
         if r.instance and r.ask.vocabulary.role in ("engine", "gateway"):
-            jobs = {*named.job, "service"} - {*named.row}  # Kong's rows are called `service`
+            jobs = scraped_as(r.ask.vocabulary)
             same = frozenset(item for item in r.labels.items() if item[0] not in jobs)
         known = found.get((r.ask.query.key, same))
         found[r.ask.query.key, same] = r if known is None else replace(known, values=both(known.values, r.values, "max"))
     return list(found.values())
+
+
+def scraped_twice(rows: Sequence[Row]) -> frozenset[str]:
+    """The vocabularies of which several jobs scrape one target: what is summed up by the source would double."""
+    told, left = (Counter(r.ask.vocabulary.id for r in each) for each in (rows, once(rows)))
+    return frozenset(system for system, count in told.items() if count > left[system])
 
 
 def seats(rows: Iterable[Row]) -> list[Seat]:

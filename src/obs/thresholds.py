@@ -13,14 +13,8 @@ def _table(*rows: tuple[str, float, str, str, Message]) -> dict[str, Threshold]:
     return {row[0]: Threshold(*row) for row in rows}
 
 
-_OURS = "chosen on recorded and sketched incidents"
-_MEASURED = "measured on a real vLLM"
-_SITE = "this site's settings"
-SOURCES: Mapping[str, Message] = {  # those that are words, and no name
-    _OURS: say("chosen on recorded and sketched incidents"),
-    _MEASURED: say("measured on a real vLLM"),
-    _SITE: say("this site's settings"),
-}
+_WORDS = (say("chosen on recorded and sketched incidents"), say("measured on a real vLLM"), say("this site's settings"))
+_OURS, _MEASURED, _SITE = (words.template for words in _WORDS)
 _BOARDS = "vLLM's Grafana boards"
 _MLPERF = "MLPerf Inference, Llama 2 70B, conversational"
 
@@ -66,6 +60,12 @@ THRESHOLDS: Mapping[str, Threshold] = _table(
     ("stall", 120.0, "seconds", _OURS, say("no engine step for this long, with work to do")),
     ("warm_up", 300.0, "seconds", "sglang#28706", say("compilation and a cold prefix cache after a start")),
 )
+
+
+def source(threshold: Threshold) -> Message:
+    """Where a threshold's value is from, for a reader: a name as it is, words in their language."""
+    words = next((words for words in _WORDS if words.template == threshold.source), None)
+    return words or Message("{name}", {"name": threshold.source})
 
 
 def in_force(overrides: Mapping[str, float]) -> dict[str, Threshold]:

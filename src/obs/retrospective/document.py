@@ -14,7 +14,7 @@ from obs.report import Report, changes, episode_text, evidence_text, rest, since
 from obs.report_json import SCHEMA
 from obs.retrospective.chart import Chart, chart
 from obs.text import Moment, Quantity, say
-from obs.thresholds import SOURCES
+from obs.thresholds import source
 from obs.timeline import Timeline
 from obs.titles import ROWS, STANCES, STATUSES
 from obs.verdict import Episode, Evidence, Stance, State, Verdict
@@ -141,8 +141,7 @@ def document(report: Report) -> Document:
         missing=tuple(dict.fromkeys(text(m) for v in d.verdicts for m in v.missing)),
         queries=tuple(_query(signal, report) for signal in report.readings.signals),
         thresholds=tuple(
-            (t.id, quantity_text(Quantity(t.value, t.unit), report.lang), text(SOURCES.get(t.source)) or t.source, text(t.reason))
-            for t in d.thresholds.values()
+            (t.id, quantity_text(Quantity(t.value, t.unit), report.lang), text(source(t)), text(t.reason)) for t in d.thresholds.values()
         ),
         versions=(f"obs {__version__} (schema {SCHEMA})", f"{report.about.name}: {report.about.flavor} {report.about.version}".strip()),
         notes=tuple(text(note) for note in report.readings.notes),

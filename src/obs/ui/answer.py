@@ -97,8 +97,11 @@ def answer(view: View, window: Window, now: float) -> Answer:
 def asked_for(view: View, window: Window, now: float) -> tuple[str | None, str | None, float, float, Scope, float]:
     """What a view asks, as a key: the same for every session that looks at the same window."""
     moving = window.end > now - _SETTLED_SECONDS
-    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
-    return view.source, view.bundle, window.start, window.end, scope, now // _tick(window.seconds) if moving else 0.0
+    return view.source, view.bundle, window.start, window.end, _scope(view), now // _tick(window.seconds) if moving else 0.0
+
+
+def _scope(view: View) -> Scope:
+    return tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
 
 
 _Key = tuple[str | None, str | None, str | None, str | None, Scope]
@@ -111,8 +114,7 @@ def _past() -> dict[_Key, tuple[Answer, float]]:
 
 
 def _key(view: View) -> _Key:
-    scope = tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
-    return view.source, view.bundle, view.start, view.end, scope
+    return view.source, view.bundle, view.start, view.end, _scope(view)
 
 
 def remember(view: View, found: Answer, clock: float) -> None:
@@ -194,9 +196,9 @@ def known(view: View, window: Window | None, now: float) -> Mapping[str, list[st
 def tails(view: View, answer: Answer, moving: bool) -> tuple[Tails, Message | None]:
     """Each replica's first tokens over the window, and the reason where they are not read. A window that moves asks once a minute. Raises
     SourceError, which is never kept."""
-    readings, scope = answer.readings, tuple(sorted((label, tuple(values)) for label, values in view.scope.items()))
+    readings = answer.readings
     until = readings.end // MINUTE * MINUTE if moving else readings.end
-    return _tails(view.source, view.bundle, round(readings.end - readings.start), until, scope, readings)
+    return _tails(view.source, view.bundle, round(readings.end - readings.start), until, _scope(view), readings)
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from obs.text import Names
-from obs.thresholds import SOURCES
+from obs.thresholds import source
 from obs.ui import address, fleet, opened, outage
 from obs.ui.answer import Answer
 from obs.ui.cards import card
@@ -99,7 +99,7 @@ def _thresholds(diagnosis: Diagnosis, _: Reader) -> Html:
             tag("td", t.id),
             tag("td", _.figure(t.value, t.unit), cls="number"),
             tag("td", _.tell(t.reason)),
-            tag("td", _.tell(SOURCES[t.source]) if t.source in SOURCES else t.source),
+            tag("td", _.tell(source(t))),
         )
         for t in diagnosis.thresholds.values()
     ]

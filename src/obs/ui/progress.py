@@ -21,9 +21,9 @@ EVERY_SECONDS = 0.3
 
 
 @contextmanager
-def told(words: str, _: Reader) -> Iterator[None]:
-    """Within, the words and the count are shown as soon as it takes a moment; nothing of it stays."""
-    with st.container(key="progress"):
+def told(words: str, _: Reader, of: str = "window") -> Iterator[None]:
+    """Within, the words and the count are shown as soon as it takes a moment; nothing of it stays. `of`: what is read, once on a page."""
+    with st.container(key=f"progress-{of}"):
         slot = st.empty()
     watch, ended = errand.Watch(), Event()
 

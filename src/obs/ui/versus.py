@@ -12,7 +12,7 @@ from obs.errors import CallError, ObsError
 from obs.links import View
 from obs.text import Message
 from obs.trial import TRIALS
-from obs.ui import address
+from obs.ui import address, progress
 from obs.ui import answer as answers
 from obs.ui.answer import Answer
 from obs.ui.bar import escaped
@@ -41,7 +41,7 @@ def asked(screen: Screen) -> Versus:
     try:
         window = links.comparison(screen.view, screen.now, screen.about, browser_zone=_.zone) or _default(screen, screen.window)
         view = other_view(screen.view, window)
-        with st.spinner(_("Reading the metrics of the other window …"), show_time=False):
+        with progress.told(_("Reading the metrics of the other window …"), _, "other"):
             return Versus(window, answers.answer(view, window, screen.now))
     except ObsError as error:
         return Versus(None, None, error.says)

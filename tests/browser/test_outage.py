@@ -39,7 +39,9 @@ class Live:
                 )
                 break
         assert self.page.inner_text(".st-key-window") != window
-        self.page.wait_for_selector("[data-testid=stStatusWidget]", state="detached")
+        until = time.monotonic() + 10  # a run is counted when it has ended, which is after its window is shown
+        while self.runs() == runs and time.monotonic() < until:
+            self.page.wait_for_timeout(100)
         self.page.wait_for_timeout(500)  # a second timer would run now
         return self.runs() - runs, len(self.proxy.seen) - asked
 

@@ -31,6 +31,7 @@ FLAGS = [
     "--disable-sync",
 ]
 SECONDS = 30_000  # for a page to answer: the machine may be busy
+POLICY = "Content Security Policy"
 SCRIPT = "<script>document.title='owned'</script>"
 KV = "from=2026-11-30T11:00:00Z&to=2026-11-30T11:10:00Z"  # the sample's KV pressure
 
@@ -102,7 +103,8 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def person(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """A person with a browser of their own: zone, language, width. What the page asks of other hosts, and its errors, fail the test."""
+    """A person with a browser of their own: zone, language, width. What the page asks of other hosts, its errors, and what its policy
+    refuses (which is told on the console, and would be a hole in the page) fail the test."""
     contexts: list[BrowserContext] = []
     outside: list[str] = []
     errors: list[str] = []
@@ -114,6 +116,7 @@ def person(chromium: Browser) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.on("request", lambda request: outside.append(request.url) if _is_outside(request.url) else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if POLICY in message.text else None)
         return page
 
     yield open_page

@@ -90,8 +90,8 @@ def test_the_last_incident_is_one_click_away_and_the_one_before_it_another(sampl
 
     def click() -> str:
         page.locator(".st-key-window button").click()
-        page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="Last incident").click()
         before = page.evaluate("location.search")
+        page.locator("[data-testid=stPopoverBody]").get_by_role("button", name="Last incident").click()
         page.wait_for_function("before => location.search !== before", arg=before)
         page.wait_for_function("document.querySelector('.st-key-window')?.innerText.includes(' – ')")
         return str(page.evaluate("new URLSearchParams(location.search).get('from')"))

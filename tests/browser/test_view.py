@@ -135,11 +135,14 @@ def test_a_live_view_refreshes_by_itself_and_a_pinned_one_does_not(
     page.wait_for_selector("[data-testid=stPopoverBody] [aria-checked=true] >> text=15 s")
 
     found = api(base, "from=now-15m&to=now")["window"]
-    pinned = answered(person(), f"{base}/?from={found['from']}&to={found['to']}")
+    pinned = person()
+    pinned.clock.install()
+    answered(pinned, f"{base}/?from={found['from']}&to={found['to']}")
     assert pinned.locator(".st-key-window").inner_text().count("PINNED") == 1
     pinned.wait_for_selector("[data-testid=stStatusWidget]", state="detached")  # a run that still draws says so there
     shown = pinned.inner_text(".headline"), pinned.inner_html(".strip .ticks")
-    pinned.wait_for_timeout(17_000)
+    pinned.clock.fast_forward(60_000)
+    pinned.wait_for_timeout(1500)
     assert (pinned.inner_text(".headline"), pinned.inner_html(".strip .ticks")) == shown  # a moving window's would have moved
 
 

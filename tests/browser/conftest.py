@@ -137,6 +137,13 @@ def answered(page: Page, url: str) -> Page:
     return page
 
 
+def runs(base: str) -> int:
+    """How often the Diagnosis page was drawn, by what the process says of itself: a run counts when it has ended."""
+    with urllib.request.urlopen(f"{base}/metrics", timeout=10) as answer:
+        found = re.search(r'^obs_page_render_seconds_count{page="diagnosis"} (\S+)', answer.read().decode(), re.M)
+    return int(float(found[1])) if found else 0
+
+
 def failed(page: Page, url: str) -> str:
     """Opens an address and waits for the sentence in place of a diagnosis."""
     page.goto(url)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from statistics import median_low
 import pytest
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
-from tests.browser.conftest import answered
+from tests.browser.conftest import answered, runs
 from tests.browser.moving import Clock, ahead
 from tests.fault_proxy import FAULTS, FINE, FaultProxy, proxied
 
@@ -28,10 +27,10 @@ class Live:
 
     def refresh(self) -> tuple[int, int]:
         """Lets half a minute pass: (runs of the page, requests that reached the source)."""
-        runs, asked, window = self.runs(), len(self.proxy.seen), self.page.inner_text(".st-key-window")
+        drawn, asked, window = runs(self.base), len(self.proxy.seen), self.page.inner_text(".st-key-window")
         self.clock.move(REFRESH)
         for _ in range(5):
-            if self.runs() == runs:  # a timer that was due while the page was still being drawn is due again
+            if runs(self.base) == drawn:  # a timer that was due while the page was still being drawn is due again
                 self.page.clock.fast_forward(REFRESH * 1000)
             with suppress(PlaywrightTimeout):
                 self.page.wait_for_function(
@@ -40,15 +39,10 @@ class Live:
                 break
         assert self.page.inner_text(".st-key-window") != window
         until = time.monotonic() + 10  # a run is counted when it has ended, which is after its window is shown
-        while self.runs() == runs and time.monotonic() < until:
+        while runs(self.base) == drawn and time.monotonic() < until:
             self.page.wait_for_timeout(100)
         self.page.wait_for_timeout(500)  # a second timer would run now
-        return self.runs() - runs, len(self.proxy.seen) - asked
-
-    def runs(self) -> int:
-        with urllib.request.urlopen(f"{self.base}/metrics", timeout=10) as answer:
-            found = re.search(r'^obs_page_render_seconds_count{page="diagnosis"} (\S+)', answer.read().decode(), re.M)
-        return int(float(found[1])) if found else 0
+        return runs(self.base) - drawn, len(self.proxy.seen) - asked
 
     def age(self) -> int:
         """Seconds that the answer says it is old."""
@@ -103,7 +97,7 @@ def test_a_live_view_outlives_its_source_with_the_last_answer_and_its_age(
         assert page.locator(".failed").count() == 0
         live.refresh()
         after = [live.refresh() for _ in range(4)]
-        assert [runs for runs, _ in before + after] == [1] * 8  # one timer
+        assert [drawn for drawn, _ in before + after] == [1] * 8  # one timer
         # every ten minutes scrape intervals are asked for too, which may be in one of these
         assert median_low(asked for _, asked in after) == median_low(asked for _, asked in before)
         assert max(asked for _, asked in after) <= max(asked for _, asked in before) + 1

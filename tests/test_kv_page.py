@@ -56,6 +56,15 @@ def test_a_full_cache_of_which_nothing_else_is_measured_is_perhaps_short():
     assert figure(found, "Preemptions").value is None  # not measured is not 0
 
 
+@pytest.mark.parametrize(("missing", "rest"), [("preemptions", "requests_waiting"), ("requests_waiting", "preemptions")])
+def test_the_advice_names_what_is_not_measured_and_nothing_that_is(missing, rest):
+    levels = {**FULL, "requests_waiting": 60.0, "requests_running": 4.0, "requests_finished": 1.0}
+    found = kv.answer(facts(by_hand(**{name: level for name, level in levels.items() if name != missing})))
+    words = {"preemptions": "preemptions are not measured", "requests_waiting": "waiting requests are not measured"}
+    assert words[missing] in render(found.advice[0])
+    assert words[rest] not in render(found.advice[0])
+
+
 def test_a_queue_without_a_full_cache_waits_for_something_else():
     found = said(requests_waiting=course(240, (0, 0.0), (150, 40.0)))
     assert found.state is State.CLEAR

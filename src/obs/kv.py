@@ -124,7 +124,11 @@ def _before_the_queue(facts: Facts, window: Mask) -> Message:
     waiting = inside.peak(total_of(facts.values("requests_waiting"))[None, :], window)
     rule = say("Check preemption before increasing the queue.")
     if preempted is None or waiting is None:
-        lacking = say("Here preemptions or waiting requests are not measured: find out before you change anything.")
+        lacking = (
+            say("Here preemptions are not measured: find out whether there are any before you change anything.")
+            if preempted is None
+            else say("Here waiting requests are not measured: find out how many there are before you change anything.")
+        )
         return Message("{all}", {"all": Sentences((rule, lacking))})
     figures = say(
         "In this window requests were preempted {count} times while up to {waiting} waited: a longer queue would delay their rejection "

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-HEAVY = ("streamlit", "altair", "pandas", "numpy", "babel", "pydantic", "requests", "prometheus_api_client")
+HEAVY = (
+    "streamlit", "altair", "pandas", "numpy", "babel", "pydantic", "requests", "prometheus_api_client", "pyarrow", "sqlalchemy", "jinja2",
+)  # fmt: skip
 
 
 def imported_by(code: str) -> set[str]:
@@ -23,6 +25,11 @@ def test_help_loads_nothing_heavy():
 def test_the_command_line_never_loads_the_dashboard():
     code = "from obs.cli import main\nassert main(['diagnose', '--bundle', 'sample', '--format', 'json']) == 0"
     assert imported_by(code) & {"streamlit", "altair", "pandas"} == set()
+
+
+def test_a_diagnosis_of_a_live_source_does_not_wait_for_what_only_bundles_need():
+    code = "from obs.cli import main\nassert main(['diagnose', '--prometheus-url', 'http://127.0.0.1:9']) == 3"
+    assert imported_by(code) & {"pyarrow", "sqlalchemy", "jinja2"} == set()
 
 
 def test_the_core_loads_without_its_adapters():

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.recordings import T0, Recording
 
-from obs import bundle, bundle_file
+from obs import bundle, bundle_file, bundle_table
 from obs.bundle import Bundle, incidents, pack, resampled, sample, write
 from obs.collect import collect
 from obs.config import SourceSettings
@@ -150,7 +150,7 @@ def test_series_that_do_not_fit_the_manifest_are_refused(packed):
 def test_a_zip_bomb_is_refused_before_it_fills_the_memory(packed, monkeypatch):
     monkeypatch.setattr(bundle_file, "LARGEST_MANIFEST", 1 << 20)
     assert "too much" in refusal(rebuilt(packed, b" " * (2 << 20) + b"{}"))
-    monkeypatch.setattr(bundle_file, "LARGEST_VALUES", 1000)
+    monkeypatch.setattr(bundle_table, "LARGEST_VALUES", 1000)
     bomb = parquet(query=[0] * 3000, labels=["{}"] * 3000, values=pa.array([[0.0]] * 3000, pa.list_(pa.float64())))
     assert "too much" in refusal(rebuilt(packed, readings=bomb))
 

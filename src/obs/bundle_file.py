@@ -1,7 +1,7 @@
 """The file format of an evidence bundle, and what is believed of a file from outside.
 
-A zip with two members: `manifest.json` (what was asked, of whom, over which grid) and `readings.parquet` (one row for each series: `query`,
-the number of its query in the manifest, `labels` as JSON, `values` over the grid). No address and no secret is in it.
+A zip with two members: `manifest.json` (what was asked, of whom, over which grid) and `readings.parquet` (`obs.bundle_table`). No address
+and no secret is in it.
 """
 
 from __future__ import annotations
@@ -9,16 +9,12 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import orjson
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from obs.errors import CallError
@@ -30,7 +26,6 @@ SCHEMA = 2  # 2 holds what the timeline shows beside the readings; one of schema
 MANIFEST, READINGS = "manifest.json", "readings.parquet"
 LARGEST_FILE = 256 << 20
 LARGEST_MANIFEST = 16 << 20
-LARGEST_VALUES = 60_000_000  # figures in one bundle: 31 days of 500 replicas
 _DATE = (1980, 1, 1, 0, 0, 0)  # the same readings make the same file
 
 
@@ -113,19 +108,9 @@ Series = tuple[tuple[dict[str, str], ...], Array]  # labels of each row, values 
 
 def dump(manifest: Manifest, rows: Sequence[Series]) -> bytes:
     """The file's bytes: `rows` in the order of the manifest's queries."""
-    number = np.array([i for i, (labels, _) in enumerate(rows) for _ in labels], dtype=np.int32)
-    labels = [orjson.dumps(row, option=orjson.OPT_SORT_KEYS) for found, _ in rows for row in found]
-    values = np.concatenate([*(found.ravel() for _, found in rows), np.empty(0)])
-    starts = np.arange(len(number) + 1, dtype=np.int32) * np.int32(manifest.grid_count)
-    columns = [
-        _array(pa.int32(), len(number), number),
-        _array(pa.string(), len(labels), np.cumsum([0, *map(len, labels)], dtype=np.int32), b"".join(labels)),
-        pa.ListArray.from_arrays(_array(pa.int32(), len(starts), starts), _array(pa.float64(), len(values), values)),
-    ]
-    table = pa.Table.from_arrays(columns, names=["query", "labels", "values"])
-    body = io.BytesIO()
-    pq.write_table(table, body, compression="zstd", compression_level=9, row_group_size=1 << 20)
-    return _zipped(manifest, body.getvalue())
+    from obs.bundle_table import packed
+
+    return _zipped(manifest, packed(rows, manifest.grid_count))
 
 
 def described(data: bytes, manifest: Manifest) -> bytes:
@@ -146,16 +131,16 @@ def _zipped(manifest: Manifest, readings: bytes) -> bytes:
     return out.getvalue()
 
 
-def _array(kind: object, length: int, *buffers: object) -> pa.Array:
-    """An array over buffers as they are: pyarrow's own conversions load pandas."""
-    return pa.Array.from_buffers(kind, length, [None, *(pa.py_buffer(buffer) for buffer in buffers)])
-
-
 def load(data: bytes, name: str) -> tuple[Manifest, list[Series]]:
     """Manifest and series of each query. Raises CallError for whatever is not a whole bundle of a known schema."""
+    from obs.bundle_table import LARGEST_VALUES, TooLargeError, unpacked
+
     with _opened(data, name) as archive:
         found = _manifest(_member(archive, MANIFEST, LARGEST_MANIFEST, name), name)
-        return found, _series(_member(archive, READINGS, LARGEST_FILE, name), found, name)
+        try:
+            return found, unpacked(_member(archive, READINGS, LARGEST_FILE, name), len(found.queries), found.grid_count)
+        except TooLargeError:
+            raise CallError(_too_large(name, 8 * LARGEST_VALUES)) from None
 
 
 def manifest(data: bytes, name: str) -> Manifest:
@@ -181,7 +166,6 @@ def _opened(data: bytes, name: str) -> Iterator[zipfile.ZipFile]:
         KeyError,
         ValueError,
         OSError,
-        pa.ArrowException,
     ) as error:
         raise CallError(
             say(
@@ -231,40 +215,6 @@ def _manifest(content: bytes, name: str) -> Manifest:
     if found.end <= found.start:
         raise CallError(say("{file} is not an evidence bundle: its manifest is wrong at {where}.", file=name, where="end"))
     return found
-
-
-def _series(content: bytes, manifest: Manifest, name: str) -> list[Series]:
-    file = pq.ParquetFile(pa.BufferReader(content))
-    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
-    values = sum(max((group.column(j).num_values for j in range(group.num_columns)), default=0) for group in groups)
-    size = sum(group.total_byte_size for group in groups)
-    if values > LARGEST_VALUES or size > 8 * LARGEST_VALUES + (64 << 20):
-        raise CallError(_too_large(name, 8 * LARGEST_VALUES))
-    table = file.read(columns=["query", "labels", "values"]).combine_chunks()
-    kinds = (table.schema.field("query").type, table.schema.field("labels").type, table.schema.field("values").type)
-    if kinds != (pa.int32(), pa.string(), pa.list_(pa.float64())):
-        raise ValueError("columns of another kind")
-    if any(column.null_count for column in table.columns):
-        raise ValueError("a cell without a value")
-    numbers = np.asarray(table["query"].to_pylist(), dtype=np.int64)
-    if set(pc.list_value_length(table["values"]).to_pylist()) - {manifest.grid_count}:
-        raise ValueError("a series is not as long as the grid")
-    flat = pa.concat_arrays([*pc.list_flatten(table["values"]).chunks, _array(pa.float64(), 0, b"")])
-    if flat.null_count:
-        raise ValueError("a figure without a value")
-    if numbers.size and not (numbers.min() >= 0 and numbers.max() < len(manifest.queries)):
-        raise ValueError("a series of no query")
-    grid = np.array(np.from_dlpack(flat)).reshape(len(numbers), manifest.grid_count)  # not to_numpy, which loads pandas
-    labels = [_labels(text) for text in table["labels"].to_pylist()]
-    found = [np.flatnonzero(numbers == i) for i in range(len(manifest.queries))]
-    return [(tuple(labels[i] for i in rows), grid[rows]) for rows in found]
-
-
-def _labels(text: str) -> dict[str, str]:
-    labels = orjson.loads(text)
-    if not isinstance(labels, Mapping) or not all(isinstance(v, str) for v in labels.values()):
-        raise ValueError("labels that are none")
-    return dict(labels)
 
 
 def asked(query: Query) -> AskedQuery:

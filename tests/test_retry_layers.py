@@ -11,7 +11,6 @@ from obs.diagnosis import diagnose
 from obs.signals import SIGNALS, Level
 
 STEPS = 240
-RETRIES = {"gateway_attempts", "gateway_retries"}
 
 
 def site(rows, replicas=1, **spaces):

@@ -25,13 +25,6 @@ TITLES: dict[str, Message] = {
     "remainder": REMAINDER,
     "network": STAGES["network"],
 }
-READS = {
-    "queue": "queue_time",
-    "prefill": "prefill_time",
-    "tokenization": "ttft",
-    "remainder": "ttft",
-    "network": "gateway_ttft",
-}  # the signal beside each stage
 OVER = 1.1  # times the first token: stages that told more are of requests that began earlier, not of rounding
 
 

@@ -22,10 +22,6 @@ INCIDENTS = [
 ]
 
 
-def _primary(page: Page) -> str:
-    return page.inner_text("section.row.primary .name")
-
-
 def test_the_dashboard_opens_on_the_kv_pressure_of_the_sample(sample: str, person: Callable[..., Page]) -> None:
     page = answered(person(), sample)
     assert [name for name, _ in states(page)] == [

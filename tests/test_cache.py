@@ -221,6 +221,15 @@ def test_names_and_intervals_are_asked_for_once_and_again_when_they_are_old():
     assert [kind for (kind,), *_ in source.asked] == ["names", "interval", "names"]
 
 
+def test_that_a_metric_has_no_interval_to_be_seen_is_asked_again_after_a_minute_and_not_at_every_refresh():
+    now, source = AFTER, Counted()
+    cached = Cached(source, clock=lambda: now)
+    for wait in (0, 15, 15, 31):
+        now += wait
+        assert cached.scrape_intervals(["nobody_has_it"], "", BEGIN, BEGIN + 600) == [None]
+    assert [kind for (kind,), *_ in source.asked] == ["interval", "interval"]
+
+
 @pytest.mark.parametrize("start", [0, 7, 95])
 def test_what_a_diagnosis_reads_is_the_same_through_the_cache(lab, start):
     """Rates that are computed here, joined questions, distributions of coarser steps: window by window, against the server itself."""

@@ -1,6 +1,7 @@
 """Another server at the same address: what it says is not mixed with what the former one said. One started anew is no other one."""
 
 import numpy as np
+import pytest
 from tests.recordings import T0, Recording
 
 from obs.cache import Cached
@@ -23,6 +24,17 @@ class Server:
     def __init__(self):
         self.process, self.data, self.down = "at eight", 1.0, False
         self.asked = 0
+        self.meanwhile = lambda: None
+
+    def metric_names(self, start, end):
+        data = self.data
+        self.meanwhile()
+        return frozenset({f"of_{data:g}"})
+
+    def scrape_intervals(self, metrics, matchers, start, end):
+        data = self.data
+        self.meanwhile()
+        return [data for _ in metrics]
 
     def started(self):
         if self.down:
@@ -59,6 +71,30 @@ def test_another_server_is_not_mixed_with_the_one_before():
     later()
     assert said(cached) == {2.0}
     assert len(renewed) == 1
+
+
+@pytest.mark.parametrize(
+    ("ask", "first", "then"),
+    [
+        (lambda cached: cached.metric_names(T0, T0 + 600), {"of_1"}, {"of_2"}),
+        (lambda cached: cached.scrape_intervals(["a"], "", T0, T0 + 600), [1.0], [2.0]),
+    ],
+    ids=["names", "intervals"],
+)
+def test_what_the_one_before_says_when_another_is_known_already_is_not_kept(ask, first, then):
+    server = Server()
+    cached, later, _renewed = watched(server)
+    said(cached)
+
+    def swapped():
+        server.process, server.data, server.meanwhile = "at nine", 2.0, lambda: None
+        later(ASKED_SECONDS / 2)
+        said(cached)
+
+    server.meanwhile = swapped
+    later(ASKED_SECONDS / 2)
+    assert ask(cached) == first
+    assert ask(cached) == then
 
 
 def test_after_a_failure_it_is_asked_at_once_and_not_a_minute_later():

@@ -70,9 +70,11 @@ STABLE = [  # links that were shared once: each must open the same view for good
     ("/?kiosk=5", View(kiosk=1)),  # too fast to be read: it stays
     ("/?kiosk=99999", View(kiosk=1)),
     ("/?kiosk=30", View(kiosk=30)),
+    ("/?kiosk=60&kiosk=", View(kiosk=60)),  # the last one that says something, as of every other
     ("/?kiosk=false", View()),
     ("/?refresh=1m", View(refresh=60)),
     ("/kv?refresh=off", View(page="kv", refresh=0)),
+    ("/?refresh=0m", View(refresh=0)),
     ("/?refresh=5s", View(refresh=15)),  # a Grafana link may ask for more than there is to see
     ("/memory?plan=model~deepseek-v3~tp~8", View(page="memory", plan="model~deepseek-v3~tp~8")),
     ("/?var-namespace=prod", View(scope={"namespace": ("prod",)})),

@@ -116,10 +116,10 @@ def drawn(name: str, shown: Screen) -> Drawn:
 
     def chart(frame: Any = None, spec: Any = None, **_more: Any) -> None:
         out = pa.BufferOutputStream()
-        table = pa.Table.from_pandas(frame, preserve_index=False)
+        table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
         with pa.ipc.new_stream(out, table.schema) as stream:
             stream.write_table(table)
-        sent.append((len(frame), out.getvalue().size + len(json.dumps(spec))))
+        sent.append((table.num_rows, out.getvalue().size + len(json.dumps(spec))))
 
     kept = st.vega_lite_chart, screen.current
     st.vega_lite_chart, screen.current = chart, lambda: shown  # type: ignore[assignment]

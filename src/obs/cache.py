@@ -87,22 +87,29 @@ class Cached:
         now, kept = self._clock(), self._names
         if kept is not None and now - kept[0] < NAMES_SECONDS and kept[1] <= start and end <= kept[2] + NAMES_SECONDS:
             return kept[3]
+        epoch = self._epochs.now
         found = self._alone(("names", start, end), lambda: self.source.metric_names(start, end))
-        self._names = (now, start, end, found)
+        with self._lock:
+            if epoch == self._epochs.now:  # else it is the answer of a server that is gone
+                self._names = (now, start, end, found)
         return found
 
     def scrape_intervals(self, metrics: Sequence[str], matchers: str, start: float, end: float) -> list[float | None]:
-        """Kept for ten minutes: nobody changes them more often."""
-        now = self._clock()
+        """Kept for ten minutes, since nobody changes them more often; that there is none to be seen, for one."""
+        now, epoch = self._clock(), self._epochs.now
         kept = {metric: self._intervals.get((metric, matchers), (float("-inf"), None)) for metric in metrics}
-        missing = tuple(metric for metric, (at, found) in kept.items() if found is None or now - at >= INTERVAL_SECONDS)
+        missing = tuple(
+            metric for metric, (at, found) in kept.items() if now - at >= (NAMES_SECONDS if found is None else INTERVAL_SECONDS)
+        )
         if missing:
             found = self._alone(("interval", missing, matchers), lambda: self.source.scrape_intervals(missing, matchers, start, end))
             fresh = {metric: (now, seconds) for metric, seconds in zip(missing, found, strict=True)}
             kept |= fresh
-            self._intervals |= {(metric, matchers): one for metric, one in fresh.items()}
-            while len(self._intervals) > INTERVALS:
-                self._intervals.pop(next(iter(self._intervals)), None)
+            with self._lock:
+                if epoch == self._epochs.now:
+                    self._intervals |= {(metric, matchers): one for metric, one in fresh.items()}
+                while len(self._intervals) > INTERVALS:
+                    self._intervals.pop(next(iter(self._intervals)), None)
         return [kept[metric][1] for metric in metrics]
 
     def inspect(self, metric: str | None, end: float) -> Inspection:
@@ -246,6 +253,7 @@ class Cached:
         except SourceError:  # what is held can still be read; what is not is asked for, and why it fails is said then
             return
         if new:
-            self._names = None
-            self._intervals.clear()
+            with self._lock:
+                self._names = None
+                self._intervals.clear()
             self._renewed()

@@ -117,7 +117,8 @@ def parse(page: str, params: Mapping[str, Sequence[str]]) -> tuple[View, tuple[M
 
 
 def _kiosk(values: Sequence[str]) -> int:
-    if (last := values[-1]) in ("0", "false"):
+    last = next(filter(None, reversed(values)), "1")
+    if last in ("0", "false"):
         return 0
     seconds = int(last) if last.isascii() and last.isdigit() and len(last) < 5 else 1
     return seconds if seconds >= TURN_LEAST_SECONDS else 1
@@ -252,12 +253,13 @@ def _plan(text: str) -> str:
 
 def _refresh(text: str) -> str:
     """Seconds, as a text: `30s`, `1m`, `off`. More often than the window moves would show nothing new."""
-    if text in ("off", "0", "0s"):
+    if text in ("off", "0"):
         return "0"
     found = _REFRESH.fullmatch(text)
     if found is None:
         raise CallError(say("{text} is no interval; write 30s, 1m or off.", text=Names((text,))))
-    return str(min(MOST_REFRESH, max(LEAST_REFRESH, int(found[1]) * _SECONDS[found[2]])))
+    seconds = int(found[1]) * _SECONDS[found[2]]
+    return str(min(MOST_REFRESH, max(LEAST_REFRESH, seconds)) if seconds else 0)
 
 
 def _often(seconds: int) -> str:

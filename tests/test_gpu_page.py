@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
-from tests.arrays import by_hand, course, facts
+from tests.arrays import START, by_hand, course, facts
 
 from obs import gpu, gpu_events, gpu_live, gpu_use
 from obs.language import render
+from obs.memory.compare import Live
 from obs.memory.figure import GIB, Origin
 from obs.memory.listed import gpu as card
 from obs.memory.listed import model
 from obs.memory.plan import plan
 from obs.memory.setup import Setup, listed_gpu
+from obs.seen import Shown, Span
 from obs.signals import SIGNALS, Buckets, Replica
 from obs.verdict import State
 
@@ -182,3 +184,25 @@ def test_the_engines_model_name_means_a_listed_model_or_none(name, wanted):
     readings = by_hand(STEPS, kv_use=0.5)
     object.__setattr__(readings, "replicas", (Replica("pod-0", "prod", name, "vllm"),))
     assert gpu_live.guessed(facts(readings)) == wanted
+
+
+# ---------------------------------------------------------------- what the engine's labels tell
+
+
+def info(metric="vllm:cache_config_info", **labels):
+    return Shown(metric, {"pod": "a", **labels}, (Span(START, None),))
+
+
+def test_without_labels_the_share_is_the_measured_one_and_nothing_else_is_known():
+    assert gpu_live.engine((), made(gpu_memory_share=0.85)) == Live(utilization=0.85)
+    other = info("vllm:lora_config_info", cache_dtype="fp8", num_gpu_blocks_override="7")
+    assert gpu_live.engine((other,), made(kv_use=0.5)) == Live()
+
+
+def test_of_several_engines_the_one_with_the_smallest_cache_tells_why():
+    infos = (
+        info(kv_cache_size_tokens="400000", cache_dtype="auto", gpu_memory_utilization="0.9"),
+        info(kv_cache_size_tokens="25600", num_gpu_blocks_override="1600", cache_dtype="fp8", gpu_memory_utilization="0.5"),
+    )
+    found = gpu_live.engine(infos, made(gpu_memory_share=0.85))
+    assert (found.fixed_blocks, found.kv_dtype, found.utilization) == (1600, "fp8", 0.5)

@@ -59,6 +59,12 @@ def test_a_fixed_pool_is_said_even_where_the_figures_agree():
     assert "kv_cache_memory_bytes fixes the pool at 1 GiB" in words
 
 
+def test_where_the_pool_is_fixed_nothing_else_is_suspected():
+    assert [render(reason) for reason in compare(MADE, LOW / 2, Live(fixed_blocks=800, kv_dtype="bf16")).reasons] == [
+        "num_gpu_blocks_override fixes the pool at 800 blocks, however much memory is free."
+    ]
+
+
 @pytest.mark.parametrize(
     ("factor", "live", "expected", "unexpected"),
     [

@@ -77,15 +77,15 @@ def eventful() -> Recording:
 
 def test_in_a_day_with_three_incidents_every_page_asks_at_most_twelve_times(backfill, monkeypatch):
     """All read one answer. The data page asks how long samples are kept, the replicas page for the buckets of each replica; the timeline
-    for labels and alerts. A comparison within the day is of two windows."""
+    for labels and alerts, and so does a plan that is held against the engine. A comparison within the day is of two windows."""
     url = backfill(eventful())
     monkeypatch.setenv("OBS_PROMETHEUS_URL", url)
     monkeypatch.setattr(st, "vega_lite_chart", lambda *_args, **_more: None)
 
-    def cold(page: str, window: Window) -> int:
+    def cold(page: str, window: Window, plan: str | None = None) -> int:
         st.cache_resource.clear()
         before, now = asked(url), window.end + 86400.0
-        view = View(page, start=rfc3339(window.start), end=rfc3339(window.end))
+        view = View(page, start=rfc3339(window.start), end=rfc3339(window.end), plan=plan)
         found = drafts.draft(view, window, now).answer if page == "timeline" else answer.answer(view, window, now)
         shown = Screen(view, Reader(), (), found.about, window, found, now=now)
         monkeypatch.setattr(screen, "current", lambda: shown)
@@ -98,6 +98,7 @@ def test_in_a_day_with_three_incidents_every_page_asks_at_most_twelve_times(back
     pages = [page for page in PAGES if page != "compare"]
     assert {page: cold(page, day) for page in pages} == {**dict.fromkeys(pages, 11), "data": 12, "replicas": 12, "timeline": 12}
     assert cold("compare", evening) == 11
+    assert cold("memory", day, "model~llama-3.1-8b~runs~1") == 12
     st.cache_resource.clear()
 
 

@@ -3,7 +3,9 @@ is preset where nobody chose."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -14,11 +16,13 @@ from obs.facts import Facts
 from obs.gpu_use import Use
 from obs.histogram import Bounded, Side
 from obs.memory.choice import GIVEN, MEASURED, Choice
+from obs.memory.compare import Live, live_from_labels
 from obs.memory.figure import GIB
 from obs.memory.kv import KvCache
 from obs.memory.listed import Gpu, gpu, gpus, models
 from obs.memory.setup import Length, Setup, default_limits, given_gpu, listed_gpu, measured_gpu
 from obs.memory.split import Parallel
+from obs.seen import Shown
 from obs.text import say
 
 EXAMPLE, _CARD = "llama-3.1-70b", "h100-80gb"  # where nothing tells what runs
@@ -101,6 +105,13 @@ def running(facts: Facts) -> int:
     """The most sequences that ran at once on one replica; 1 where it is not known."""
     peak = inside.peak(facts.values("requests_running"), inside.inside(facts))
     return max(1, round(peak)) if peak is not None else 1
+
+
+def engine(infos: Iterable[Shown], facts: Facts) -> Live:
+    """What the engine with the smallest KV cache tells of it by its labels; what they do not tell is as it is measured, or not known."""
+    told = [live_from_labels(shown.labels) for shown in infos if shown.metric.endswith("cache_config_info")]
+    least = min(told, key=lambda live: live.capacity_tokens or math.inf, default=Live())
+    return least if least.utilization is not None else replace(least, utilization=level(facts, "gpu_memory_share"))
 
 
 def level(facts: Facts, signal: str) -> float | None:

@@ -145,6 +145,7 @@ def test_a_plan_is_a_link_and_is_held_against_the_engine_only_where_it_is_of_the
     shown, fits = items(page), lengths(page)
     assert shown["KV cache of a token"] == "131 kB (128 KiB)"
     assert "The difference is" in page.inner_text(".st-key-panel-planner")
+    assert "num_gpu_blocks_override fixes the pool at 800 blocks, however much memory is free." in page.inner_text(".st-key-panel-planner")
 
     other = opened(person(), page.url)  # another person, with the link alone
     other.wait_for_function("document.body.innerText.includes('The engine holds 25,600')")

@@ -79,7 +79,8 @@ def compare(plan: Plan, live_capacity_tokens: float | None, live: Live | None = 
         return Comparison(Stands.UNKNOWN, None, None, nothing, ())
     found, band = live_capacity_tokens, plan.capacity
     shown = Figure(found, Origin.MEASURED, say("as the engine shows it"), "tokens")
-    settings = _settings(plan, live or Live())
+    live = live or Live()
+    settings = _settings(plan, live)
     if band.contains(found):
         agrees = say("The engine's {live} lie in the planned {band}.", live=shown.says, band=band.says)
         return Comparison(Stands.WITHIN, shown, _difference(plan, 0.0), agrees, settings)
@@ -91,7 +92,8 @@ def compare(plan: Plan, live_capacity_tokens: float | None, live: Live | None = 
         says = say(
             "The engine holds {live}, {gap} fewer than planned at least ({band}).", live=shown.says, gap=_tokens(-gap), band=band.says
         )
-    reasons = (*settings, *_patterns(plan, found, live or Live()), *_usual(plan, stands))
+    fixed = live.fixed_blocks or live.fixed_bytes  # then nothing else decides how large the pool is
+    reasons = settings if fixed else (*settings, *_patterns(plan, found, live), *_usual(plan, stands))
     return Comparison(stands, shown, _difference(plan, gap), says, reasons)
 
 

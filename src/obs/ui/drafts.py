@@ -9,6 +9,7 @@ import streamlit as st
 from obs.history import history
 from obs.links import View
 from obs.seen import History
+from obs.signals import Readings
 from obs.ui import answer as answers
 from obs.ui.answer import Answer, Scope
 from obs.window import Window
@@ -58,15 +59,14 @@ def _draft(name: str | None, bundle: str | None, start: float, end: float, scope
     return Draft(answers.of_scan(about, read), len(read.parts), len(read.stretches), read.beyond)
 
 
-def seen(view: View, window: Window, now: float) -> History:
-    """The labels of info metrics and the alerts of the window."""
-    return _seen(*answers.asked_for(view, window, now))
+def seen(view: View, window: Window, now: float, readings: Readings) -> History:
+    """The labels of info metrics and the alerts of the window, of the replicas in `readings`."""
+    return _seen(*answers.asked_for(view, window, now), readings)
 
 
 @st.cache_resource(show_spinner=False, max_entries=_KEPT, ttl=3600)
-def _seen(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float) -> History:
-    readings = answers.read_so_far(name, bundle, start, end, scope, tick, 0).readings
-    return history(answers.source(View(source=name, bundle=bundle)), readings, dict(scope))
+def _seen(name: str | None, bundle: str | None, start: float, end: float, scope: Scope, tick: float, _readings: Readings) -> History:
+    return history(answers.source(View(source=name, bundle=bundle)), _readings, dict(scope))
 
 
 def forget() -> None:

@@ -7,15 +7,16 @@ from dataclasses import replace
 import streamlit as st
 
 from obs import gpu_live
+from obs.errors import SourceError
 from obs.facts import Facts
 from obs.gpu_use import Use, planned
 from obs.memory.choice import Choice, written
-from obs.memory.compare import Live, Stands, compare
+from obs.memory.compare import Stands, compare
 from obs.memory.figure import Band, Figure
 from obs.memory.listed import models
 from obs.memory.plan import Fits, Plan
 from obs.text import Names, Quantity
-from obs.ui import address, memory_planner
+from obs.ui import address, drafts, memory_planner
 from obs.ui.bar import escaped
 from obs.ui.icons import icon
 from obs.ui.markup import Html, show, tag
@@ -98,7 +99,7 @@ def against(plan: Plan, chosen: Choice, facts: Facts, use: Use | None, screen: S
     _ = screen.reader
     title = tag("div", _("Against the engine"), cls="label")
     if memory_planner.runs(chosen, facts):
-        show(tag("div", title, _compared(plan, facts, _), cls="plan panel"))
+        show(tag("div", title, _compared(plan, facts, screen), cls="plan panel"))
     else:
         show(tag("div", title, tag("div", _foreign(plan, facts, _), cls="note foreign"), cls="plan panel"))
     _ways(chosen, facts, use, screen)
@@ -133,9 +134,14 @@ def _ways(chosen: Choice, facts: Facts, use: Use | None, screen: Screen) -> None
     st.checkbox(_("This plan is for the model that runs here, under another name"), key="plan_runs", on_change=said)
 
 
-def _compared(plan: Plan, facts: Facts, _: Reader) -> list[Html | None]:
+def _compared(plan: Plan, facts: Facts, screen: Screen) -> list[Html | None]:
     """The capacity, of several replicas that of the one that holds the least, and what explains a difference."""
-    found = compare(plan, gpu_live.level(facts, "kv_capacity_tokens"), Live(utilization=gpu_live.level(facts, "gpu_memory_share")))
+    _, window, unread = screen.reader, screen.window, None
+    try:
+        infos = drafts.seen(screen.view, window, screen.now, facts.readings).infos if window is not None else ()
+    except SourceError as error:
+        infos, unread = (), _("What the engine's labels say could not be read: {reason}", reason=error.says)
+    found = compare(plan, gpu_live.level(facts, "kv_capacity_tokens"), gpu_live.engine(infos, facts))
     look = _STANDS[found.stands]
     difference = None
     if found.difference is not None and found.difference.value:
@@ -144,5 +150,6 @@ def _compared(plan: Plan, facts: Facts, _: Reader) -> list[Html | None]:
     return [
         tag("div", icon(look), tag("span", _.tell(found.says)), cls=f"fits-line small {look}"),
         difference,
+        tag("div", unread, cls="note") if unread else None,
         tag("ul", [tag("li", _.tell(reason)) for reason in found.reasons], cls="advice") if found.reasons else None,
     ]

@@ -30,7 +30,7 @@ def draw(screen: Screen) -> None:
         return
     draft = drafts.draft(screen.view, screen.window, screen.now)
     facts, diagnosis = draft.answer.courses.facts, draft.answer.diagnosis
-    found = timeline(facts, diagnosis, drafts.seen(screen.view, screen.window, screen.now))
+    found = timeline(facts, diagnosis, drafts.seen(screen.view, screen.window, screen.now, facts.readings))
     show(tag("div", question, cls="question", role="heading", aria_level=1))
     page.says(answer(diagnosis, found), replace(screen, answer=None))  # its notes come last here, once all is read
     show(lanes.Lanes(facts, diagnosis, found, screen.view, _).html())

@@ -218,6 +218,12 @@ def test_the_command_line_says_what_the_page_says(recorded):
     assert lines[at + 1].strip() == "without it: GPU out-of-memory error: unknown"
 
 
+@pytest.mark.parametrize(("version", "shown"), [("2.42.0", "x: prometheus 2.42.0"), ("", "x: prometheus; it does not say which version")])
+def test_a_source_that_does_not_say_its_version_is_said_not_to(version, shown):
+    told = {render(name, "en"): render(says, "en") for name, says in trusted(about=About("x", "prometheus", version)).facts}
+    assert told["Source"] == shown
+
+
 def test_what_differs_in_another_source_is_said_and_nothing_where_nothing_does():
     def told(flavor, version):
         return [

@@ -16,7 +16,7 @@ from obs.flavors import remarks
 from obs.question import Figure, Said
 from obs.signals import Reading, Readings, Replica, Status
 from obs.source import About, Inspection
-from obs.text import Message, Moment, Names, Quantity, Sentences, say, say_n
+from obs.text import Message, Moment, Names, Quantity, Sentences, Value, say, say_n
 from obs.titles import ROWS
 from obs.verdict import Diagnosis, State, Verdict
 
@@ -235,8 +235,14 @@ def _facts(readings: Readings, about: About, inspection: Inspection) -> tuple[tu
     if about.flavor == "bundle":
         kept = say("for good: it is a file")
     before = max(0.0, readings.start - readings.grid.start)
+    whose: dict[str, Value] = {"name": Names((about.name,)), "flavor": about.flavor}
+    source = (
+        say("{name}: {flavor} {version}", **whose, version=about.version)
+        if about.version
+        else say("{name}: {flavor}; it does not say which version", **whose)
+    )
     return (
-        (say("Source"), say("{name}: {flavor} {version}", name=Names((about.name,)), flavor=about.flavor, version=about.version or "?")),
+        (say("Source"), source),
         *([(say("What differs"), say("{sentences}", sentences=Sentences(differs)))] if (differs := remarks(about)) else []),
         (say("Kept"), kept),
         (say("Read"), say(

@@ -197,7 +197,16 @@ def drag(page: Page, over: Locator, first: float, last: float, *keys: str) -> No
 
 
 def too_wide(page: Page) -> list[str]:
-    """What makes the page scroll sideways: the elements that reach beyond the window, none where nothing does."""
+    """What makes the page scroll sideways: the elements that reach beyond the window, none where nothing does. A page whose style is
+    still on its way has two seconds for it."""
+    for _wait in range(20):
+        if not (found := _beyond(page)):
+            break
+        page.wait_for_timeout(100)
+    return found
+
+
+def _beyond(page: Page) -> list[str]:
     return page.evaluate(
         """() => {
           const main = document.querySelector('[data-testid=stMain]');

@@ -156,13 +156,13 @@ def _absolute(view: View, window: Window) -> View:
 
 
 def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
-    st.session_state["preset"] = _preset(view, window)
+    preset = st.session_state["preset"] = _preset(view, window)
 
     def choose() -> None:
-        if preset := st.session_state["preset"]:
-            address.go(replace(view, start=f"now-{preset}", end="now"))
+        if wish := st.session_state["preset"]:
+            address.go(replace(view, start=f"now-{wish}", end="now"))
 
-    st.pills(_("Relative"), PRESETS, key="preset", format_func=lambda preset: preset_words(preset, _), on_change=choose)
+    st.pills(_("Relative"), PRESETS, default=preset, key="preset", format_func=lambda each: preset_words(each, _), on_change=choose)
     last_incident.draw(view, window, now, _)
     keys, of = ("range_from", "range_to"), (view.start, view.end, _.zone)
     if st.session_state.get("range_of") != of or any(key not in st.session_state for key in keys):
@@ -182,8 +182,8 @@ def _window(view: View, window: Window | None, now: float, _: Reader) -> None:
 
     with st.form("range", border=False):
         left, right = st.columns(2)
-        left.text_input(_("From ({zone})", zone=_.zone), key=keys[0])
-        right.text_input(_("To ({zone})", zone=_.zone), key=keys[1])
+        left.text_input(_("From ({zone})", zone=_.zone), value=st.session_state[keys[0]], key=keys[0])
+        right.text_input(_("To ({zone})", zone=_.zone), value=st.session_state[keys[1]], key=keys[1])
         st.form_submit_button(_("Show this window"), on_click=apply, type="primary")
     if wrong := st.session_state.pop("range_error", None):
         st.error(escaped(_.tell(wrong)))
@@ -218,7 +218,7 @@ def _reader(view: View, _: Reader) -> None:
     """Zone, language, refresh."""
     browser = st.context.timezone or "UTC"
     zones = ["", "UTC", *sorted(available_timezones() - {"UTC", "localtime"})]
-    st.session_state["zone_wish"] = view.zone if view.zone in zones else ""
+    shown = st.session_state["zone_wish"] = view.zone if view.zone in zones else ""
     st.session_state["lang_wish"] = _.lang
     st.session_state["refresh_shown"] = often(view)
 
@@ -233,13 +233,17 @@ def _reader(view: View, _: Reader) -> None:
             address.go(replace(view, refresh=wish))
 
     st.selectbox(
-        _("Time zone"), zones, key="zone_wish", on_change=zone, format_func=lambda name: name or _("this browser: {zone}", zone=browser)
+        _("Time zone"), zones, zones.index(shown), key="zone_wish", on_change=zone,
+        format_func=lambda name: name or _("this browser: {zone}", zone=browser),
+    )  # fmt: skip
+    st.segmented_control(
+        _("Language"), list(_LANGUAGES), default=_.lang, key="lang_wish", on_change=lang, format_func=_LANGUAGES.__getitem__
     )
-    st.segmented_control(_("Language"), list(_LANGUAGES), key="lang_wish", on_change=lang, format_func=_LANGUAGES.__getitem__)
     choices = sorted({*REFRESH, often(view)})
     st.segmented_control(
-        _("Refresh while live"), choices, key="refresh_shown", on_change=refresh, format_func=lambda s: _.length(s) if s else _("off")
-    )
+        _("Refresh while live"), choices, default=often(view), key="refresh_shown", on_change=refresh,
+        format_func=lambda s: _.length(s) if s else _("off"),
+    )  # fmt: skip
 
 
 def escaped(words: str) -> str:

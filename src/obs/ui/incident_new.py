@@ -34,9 +34,11 @@ def draw(store: Store, screen: Screen) -> None:
     _begun(screen)
     with popover, st.form("keep_form", border=False):
         show(tag("div", _.window(screen.window.start, screen.window.end), cls="label"))
-        title = st.text_input(_("Title"), key=_TITLE, max_chars=LONGEST_TITLE)
-        text = st.text_area(_("Notes (Markdown)"), key=_TEXT, max_chars=LONGEST_NOTES, height=160)
-        with_readings = st.checkbox(_("Keep the readings too, so that it opens when Prometheus has forgotten it"), key=_READINGS)
+        title = st.text_input(_("Title"), st.session_state[_TITLE], key=_TITLE, max_chars=LONGEST_TITLE)
+        text = st.text_area(_("Notes (Markdown)"), st.session_state[_TEXT], key=_TEXT, max_chars=LONGEST_NOTES, height=160)
+        with_readings = st.checkbox(
+            _("Keep the readings too, so that it opens when Prometheus has forgotten it"), st.session_state[_READINGS], key=_READINGS
+        )
         if st.form_submit_button(_("Keep"), type="primary"):
             _keep(store, screen, screen.window, title, text, with_readings)
 

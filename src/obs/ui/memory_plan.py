@@ -131,7 +131,7 @@ def _ways(chosen: Choice, facts: Facts, use: Use | None, screen: Screen) -> None
     def said() -> None:
         address.go(replace(view, plan=written(replace(chosen, runs=bool(st.session_state["plan_runs"])))))
 
-    st.checkbox(_("This plan is for the model that runs here, under another name"), key="plan_runs", on_change=said)
+    st.checkbox(_("This plan is for the model that runs here, under another name"), chosen.runs, key="plan_runs", on_change=said)
 
 
 def _compared(plan: Plan, facts: Facts, screen: Screen) -> list[Html | None]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from obs import gpu_live
 from obs.errors import CallError
@@ -86,14 +87,13 @@ def _model(chosen: Choice, _: Reader, changed: Changed) -> None:
     first, second, third = st.columns([2, 1, 1], gap="small")
     titles = {id_: shape.name for id_, shape in models().items()} | {FILE: _("another: its config.json")}
     weights = {"": _("as published"), **{dtype.id: dtype.title for dtype in WEIGHT_DTYPES}}
-    first.selectbox(_("Model"), list(titles), key=_KEYS["model"], format_func=titles.__getitem__, on_change=changed, args=("model",))
-    second.selectbox(
-        _("Weight dtype"), list(weights), key=_KEYS["weights"], format_func=weights.__getitem__, on_change=changed, args=("weights",)
-    )
-    third.selectbox(_("KV cache dtype"), list(KV_BYTES), key=_KEYS["kv"], format_func=str.upper, on_change=changed, args=("kv",))
+    _select(first, _("Model"), list(titles), "model", changed, titles.__getitem__)
+    _select(second, _("Weight dtype"), list(weights), "weights", changed, weights.__getitem__)
+    _select(third, _("KV cache dtype"), list(KV_BYTES), "kv", changed, str.upper)
     if chosen.model != FILE:
         return
-    first.text_area(_("Paste the model's config.json"), key=_KEYS["config"], height=120, on_change=changed, args=("config",))
+    pasted = st.session_state[_KEYS["config"]]
+    first.text_area(_("Paste the model's config.json"), pasted, key=_KEYS["config"], height=120, on_change=changed, args=("config",))
 
     def taken() -> None:
         if (file := st.session_state[_FILE]) is not None:
@@ -113,21 +113,20 @@ def _read(data: bytes) -> str:
 def _sizes(chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
     """The card, the split over cards, and the engine's settings."""
     second, third = st.columns(4, gap="small"), st.columns(4, gap="small")
-    with second[0]:
-        _gpu(chosen, use, _, changed)
-    second[1].number_input("gpu_memory_utilization", 0.01, 1.0, step=0.01, key=_KEYS["share"], on_change=changed, args=("share",))
+    _gpu(second[0], chosen, use, _, changed)
+    _number(second[1], "gpu_memory_utilization", 0.01, 1.0, 0.01, "share", changed)
     for column, name, title, options in (
         (second[2], "tensor", _("Tensor parallelism"), _TENSOR), (second[3], "pipeline", _("Pipeline parallelism"), _PIPELINE),
     ):  # fmt: skip
-        column.selectbox(title, sorted({*options, getattr(chosen, name)}), key=_KEYS[name], on_change=changed, args=(name,))
+        _select(column, title, sorted({*options, getattr(chosen, name)}), name, changed)
     for column, name, title, most, step in (
         (third[0], "tokens", "max_num_batched_tokens", 10_000_000, 1024), (third[1], "seqs", "max_num_seqs", 100_000, 16),
         (third[2], "longest", "max_model_len", 100_000_000, 1024), (third[3], "at_once", _("Sequences at once"), 100_000, 1),
     ):  # fmt: skip
-        column.number_input(title, 1, most, step=step, key=_KEYS[name], on_change=changed, args=(name,))
+        _number(column, title, 1, most, step, name, changed)
 
 
-def _gpu(chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
+def _gpu(here: DeltaGenerator, chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
     """What the exporter shows first, where there is one."""
     measured = use.total if use is not None else None
     titles = {id_: card.name for id_, card in gpus().items()}
@@ -135,9 +134,23 @@ def _gpu(chosen: Choice, use: Use | None, _: Reader, changed: Changed) -> None:
         size = _.figure(measured, "binary_bytes") if measured is not None else _("not measured")
         titles = {MEASURED: _("as measured: {size}", size=size), **titles}
     titles[GIVEN] = _("another: its GiB")
-    st.selectbox(_("GPU"), list(titles), key=_KEYS["gpu"], format_func=titles.__getitem__, on_change=changed, args=("gpu",))
+    _select(here, _("GPU"), list(titles), "gpu", changed, titles.__getitem__)
     if chosen.gpu == GIVEN:
-        st.number_input(_("GPU memory, GiB"), 1.0, 10_000.0, step=1.0, key=_KEYS["gib"], on_change=changed, args=("gib",))
+        _number(here, _("GPU memory, GiB"), 1.0, 10_000.0, 1.0, "gib", changed)
+
+
+# A field has its figure twice: what the state says may be lost on its way to a field that the browser, where it is slow, is still
+# loading the code for; then the field shows what it begins with.
+
+
+def _select(at: DeltaGenerator, title: str, options: list[Any], name: str, changed: Changed, words: Callable[[Any], str] = str) -> None:
+    value = st.session_state[_KEYS[name]]
+    first = options.index(value) if value in options else None
+    at.selectbox(title, options, first, key=_KEYS[name], format_func=words, on_change=changed, args=(name,))
+
+
+def _number(at: DeltaGenerator, title: str, least: float, most: float, step: float, name: str, changed: Changed) -> None:
+    at.number_input(title, least, most, st.session_state[_KEYS[name]], step, key=_KEYS[name], on_change=changed, args=(name,))
 
 
 def runs(chosen: Choice, facts: Facts) -> bool:

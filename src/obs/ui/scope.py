@@ -40,4 +40,4 @@ def _choice(view: View, label: str, title: str, options: list[str], chosen: tupl
         scope = {name: values for name, values in {**view.scope, label: wanted}.items() if values}
         address.go(replace(view, scope=scope))
 
-    st.multiselect(escaped(title), options, key=key, on_change=choose, placeholder=_("any"))
+    st.multiselect(escaped(title), options, list(chosen), key=key, on_change=choose, placeholder=_("any"))

@@ -65,21 +65,21 @@ def choose(screen: Screen, other: Window | None) -> None:
         return
     words = {"before": _("the stretch before"), "1h": _("an hour earlier"), "1d": _("a day earlier"), "1w": _("a week earlier")}
     with st.container(key="versus", horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.session_state["versus_wish"] = next((key for key in _OFFSETS if other and _shifted(own, key) == _whole(other)), None)
+        wish = st.session_state["versus_wish"] = next((key for key in _OFFSETS if other and _shifted(own, key) == _whole(other)), None)
 
         def offset() -> None:
             if key := st.session_state["versus_wish"]:
                 start, end = _shifted(own, key)
                 address.go(replace(view, compare=(rfc3339(start), rfc3339(end))))
 
-        st.pills(_("Compare with"), list(_OFFSETS), key="versus_wish", format_func=lambda key: words[key], on_change=offset)
-        st.session_state["change_wish"] = view.change or ""
+        st.pills(_("Compare with"), list(_OFFSETS), default=wish, key="versus_wish", format_func=lambda key: words[key], on_change=offset)
+        st.session_state["change_wish"], tested = view.change or "", ["", *TRIALS]
 
         def change() -> None:
             address.go(replace(view, change=st.session_state["change_wish"] or None))
 
         st.selectbox(
-            _("Change that was tested"), ["", *TRIALS], key="change_wish", on_change=change,
+            _("Change that was tested"), tested, tested.index(view.change or ""), key="change_wish", on_change=change,
             format_func=lambda id_: _.tell(TRIALS[id_].title) if id_ else _("none"),
         )  # fmt: skip
         with st.popover(_("At a moment …"), icon=":material/more_time:", key="moment"):

@@ -1,4 +1,4 @@
-"""A real dashboard process and a real browser: Debian's chromium, or the one that OBS_CHROMIUM names."""
+"""A real dashboard process and a real browser: the one that OBS_CHROMIUM names, else Debian's Chromium."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_pla
 from tests.recordings import SCRAPE, T0, Recording
 
 ROOT = Path(__file__).resolve().parents[2]
+# The same engine; the first has no window to draw, and takes a quarter less time.
+INSTALLED = [Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chromium")]
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -95,7 +97,7 @@ def dashboard() -> Iterator[Callable[..., str]]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        path = os.environ.get("OBS_CHROMIUM", "/usr/bin/chromium")
+        path = os.environ.get("OBS_CHROMIUM") or next(each for each in INSTALLED if each.exists())
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()

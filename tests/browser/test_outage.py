@@ -38,7 +38,7 @@ class Live:
                 )
                 break
         assert self.page.inner_text(".st-key-window") != window
-        until = time.monotonic() + 10  # a run is counted when it has ended, which is after its window is shown
+        until = time.monotonic() + 40  # a run is counted when it has ended, which is after its window is shown
         while runs(self.base) == drawn and time.monotonic() < until:
             self.page.wait_for_timeout(100)
         self.page.wait_for_timeout(500)  # a second timer would run now
